@@ -1,0 +1,6 @@
+"""The web page: ``streamlit run app.py``."""
+
+if __name__ == "__main__":
+    from sim.ui.main import main
+
+    main()

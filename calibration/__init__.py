@@ -1,0 +1,1 @@
+"""Compares the simulator with measurements, and fits its constants to them."""

@@ -1,0 +1,1 @@
+"""servecast: a discrete-event simulator of LLM serving."""

@@ -1,0 +1,131 @@
+"""A cluster: clients, a router and replicas on one clock."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from simpy import Environment
+
+from sim.cluster.clock import ARRIVALS, Moment
+from sim.cluster.replica import Replica
+from sim.cost import StepCost
+from sim.kv import KvCache
+from sim.metrics.rows import StrideLog, StrideRows
+from sim.request import Request
+from sim.router import Router
+from sim.scheduler import Scheduler
+from sim.workload.client import Client
+from sim.workload.traffic import Traffic
+
+__all__ = ["Cluster", "Engine"]
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What every replica of a cluster runs.
+
+    Attributes
+    ----------
+    num_blocks, block_size
+        KV blocks of a replica, and tokens of a block.
+    max_model_len
+        Longest sequence that is accepted, answer included [tokens].
+    by_iteration
+        Step every iteration by itself instead of in strides.
+    """
+
+    scheduler: Scheduler
+    cost: StepCost
+    num_blocks: int
+    block_size: int
+    prefix_caching: bool
+    cache_generated: bool
+    max_model_len: int
+    by_iteration: bool = False
+
+    def kv_cache(self) -> KvCache:
+        """Return the empty KV cache of a replica."""
+        return KvCache(
+            self.num_blocks,
+            self.block_size,
+            prefix_caching=self.prefix_caching,
+            cache_generated=self.cache_generated,
+        )
+
+
+class Cluster:
+    """*replicas* equal replicas behind *router*, serving *traffic*.
+
+    Parameters
+    ----------
+    on_progress
+        Called with the number of requests answered so far, after each of them.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        replicas: int,
+        router: Router,
+        traffic: Traffic,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> None:
+        self._env, self._log, self._client = Environment(), StrideLog(), Client(traffic)
+        self._router, self._on_progress = router, on_progress
+        self._routed = self._answered = 0
+        self._arrival: Moment | None = None
+        self._arrival_s = math.inf
+        self._waits_for_batches = engine.scheduler.keeps_batch
+        self._replicas = [self._replica(engine, index) for index in range(replicas)]
+
+    def run(self) -> StrideRows:
+        """Serve all requests to the end and return the strides; what became of a request is written on it."""
+        self._await_arrival()
+        self._env.run()
+        return self._log.rows()
+
+    def _replica(self, engine: Engine, index: int) -> Replica:
+        return Replica(
+            self._env,
+            index,
+            engine.scheduler,
+            engine.cost,
+            engine.kv_cache(),
+            self._log,
+            max_model_len=engine.max_model_len,
+            by_iteration=engine.by_iteration,
+            more_to_come=lambda: self._client.next_s < math.inf,
+            on_done=self._done,
+        )
+
+    def _await_arrival(self) -> None:
+        """Be there when the client sends next; an answer may have brought that forward."""
+        next_s = self._client.next_s
+        if next_s == self._arrival_s:
+            return
+        if self._arrival is not None:
+            self._arrival.cancel()
+        self._arrival_s = next_s
+        self._arrival = Moment(self._env, next_s, self._arrive, ARRIVALS) if next_s < math.inf else None
+
+    def _arrive(self) -> None:
+        """Route everything that the client sends at this instant."""
+        self._arrival, self._arrival_s = None, math.inf
+        while self._client.next_s <= self._env.now:
+            request = self._client.send()
+            index = self._router.choose(request, self._replicas, self._routed)
+            self._routed += 1
+            self._replicas[index].submit(request)
+        self._await_arrival()
+        if self._waits_for_batches and self._arrival is None:
+            for replica in self._replicas:
+                replica.wake()
+
+    def _done(self, request: Request) -> None:
+        self._answered += 1
+        self._client.ended(request, self._env.now)
+        self._await_arrival()
+        if self._on_progress is not None:
+            self._on_progress(self._answered)

@@ -1,0 +1,275 @@
+"""One replica: schedule, cost, complete, for ever."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from simpy import Environment
+
+from sim.batch import Batch, Blocked, Chunk
+from sim.cluster.clock import ARRIVALS, BOUNDARIES, Moment
+from sim.cluster.emissions import Emissions
+from sim.cluster.stride import Stride
+from sim.cost import StepCost
+from sim.kv import KvCache
+from sim.metrics.rows import StrideLog
+from sim.request import Request, Status
+from sim.scheduler import Decision, Running, Scheduler, State
+
+__all__ = ["Replica"]
+
+
+class Replica:
+    """An engine that serves requests: a queue, a scheduler, a KV cache and the cost of its iterations.
+
+    Parameters
+    ----------
+    index
+        Number of the replica, from 0.
+    max_model_len
+        Longest sequence that the engine accepts, answer included [tokens].
+    by_iteration
+        Step every iteration by itself instead of in strides.
+    more_to_come
+        Tells whether any arrival is scheduled.
+    on_done
+        Called with every request that completes or is rejected.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        index: int,
+        scheduler: Scheduler,
+        cost: StepCost,
+        kv: KvCache,
+        log: StrideLog,
+        *,
+        max_model_len: int,
+        by_iteration: bool,
+        more_to_come: Callable[[], bool],
+        on_done: Callable[[Request], None],
+    ) -> None:
+        self.index, self.outstanding = index, 0
+        self._env, self._scheduler, self._cost, self._kv, self._log = env, scheduler, cost, kv, log
+        self._max_model_len, self._by_iteration = max_model_len, by_iteration
+        self._more_to_come, self._on_done = more_to_come, on_done
+        self._state = State(deque(), Running(kv.block_size, cost.windows), kv)
+        self._emissions = Emissions()
+        self._stride: Stride | None = None
+        self._next: Moment | None = None
+
+    def submit(self, request: Request) -> None:
+        """Take *request* from the router: the engine sees it when HTTP and tokenisation are done."""
+        request.replica = self.index
+        reason = self._refusal(request)
+        if reason:
+            request.status, request.reason = Status.REJECTED, reason
+            self._on_done(request)
+            return
+        self.outstanding += 1
+        request.queued_s = request.arrival_s + self._cost.admission_delay_s(request.input_tokens)
+        if request.queued_s > self._env.now:
+            Moment(self._env, request.queued_s, lambda: self._enqueue(request), ARRIVALS)
+        else:
+            self._enqueue(request)
+
+    def wake(self) -> None:
+        """Reconsider a batch that is held for arrivals, now that none is to come."""
+        if self._stride is None and self._state.waiting:
+            self._begin_at(self._env.now)
+
+    def _refusal(self, request: Request) -> str:
+        if request.total_tokens > self._max_model_len:
+            return f"{request.total_tokens} tokens exceed max_model_len {self._max_model_len}"
+        if not self._kv.fits(request):
+            return f"{self._kv.blocks(request.total_tokens)} KV blocks needed, the pool has {self._kv.num_blocks}"
+        return ""
+
+    def _enqueue(self, request: Request) -> None:
+        self._state.waiting.append(request)
+        if self._stride is None:
+            self._begin_at(self._env.now)
+        elif self._stride.decision.blocked is Blocked.NO and self._stride.iterations > 1:
+            self._cut(self._stride)
+
+    def _cut(self, stride: Stride) -> None:
+        """End *stride* at the first boundary that sees what has just arrived."""
+        iterations = stride.iterations_until(self._env.now)
+        if iterations < stride.iterations:
+            stride.iterations = iterations
+            self._schedule(stride.end_s(), self._end)
+
+    def _begin_at(self, at_s: float) -> None:
+        self._schedule(at_s, self._begin)
+
+    def _schedule(self, at_s: float, action: Callable[[], None]) -> None:
+        if self._next is not None:
+            self._next.cancel()
+        self._next = Moment(self._env, at_s, action, BOUNDARIES)
+
+    def _begin(self) -> None:
+        """Schedule the next iteration, ask what it costs, and let time pass until it is done."""
+        state = self._state
+        self._next = None
+        if not state.running:
+            if not state.waiting:
+                return
+            at_s = self._scheduler.starts_at(state.waiting, more_to_come=self._more_to_come())
+            if at_s > self._env.now:
+                if at_s < float("inf"):
+                    self._begin_at(at_s)
+                return
+        self._start(self._scheduler.schedule(state))
+
+    def _start(self, decision: Decision) -> None:
+        running, now_s = self._state.running, self._env.now
+        for request in decision.silenced:
+            self._emissions.leave(request)
+        for request in decision.resumed:
+            self._emissions.join(request)
+        batch = self._batch(decision)
+        pace = self._cost.pace(batch, tuple(window.growing for window in running.windows))
+        stride = Stride(
+            start_s=now_s,
+            pace=pace,
+            iterations=self._horizon(decision, pace.iterations),
+            batch=batch,
+            decision=decision,
+            waiting=len(self._state.waiting),
+            running=len(running),
+            steady_gaps=self._emissions.at(now_s) if decision.decodes else 0,
+        )
+        for request, _ in decision.prefills:
+            if request.admitted_s != request.admitted_s:  # nan: its first admission
+                request.admitted_s = now_s
+        self._stride = stride
+        self._schedule(stride.end_s(), self._end)
+
+    def _batch(self, decision: Decision) -> Batch:
+        running = self._state.running
+        chunks, ending = [], 0
+        for request, tokens in decision.prefills:
+            chunks.append(Chunk(tokens, request.computed_tokens))
+            ending += request.computed_tokens + tokens == request.prefill_tokens
+        if not decision.decodes:
+            return Batch(chunks=tuple(chunks), padding=len(running.padding), sampled=ending)
+        return Batch(
+            chunks=tuple(chunks),
+            decodes=running.decoding,
+            decode_context_tokens=running.context_tokens(),
+            decode_window_tokens=tuple(window.context_tokens(running.iteration) for window in running.windows),
+            padding=len(running.padding),
+            sampled=running.decoding + ending,
+        )
+
+    def _horizon(self, decision: Decision, pace_iterations: float) -> int:
+        """Return how many iterations change nothing but the context lengths."""
+        running = self._state.running
+        if self._by_iteration or not decision.lasting:
+            return 1
+        if decision.blocked is Blocked.KV_BLOCKS and not self._kv.lacks_for_good(self._state.waiting[0]):
+            return 1
+        horizon = min(
+            running.next_finish(),
+            pace_iterations,
+            1 + running.affordable(self._kv.free, after=1),
+            *(window.next_crossing(running.iteration) for window in running.windows),
+        )
+        return max(int(horizon), 1)
+
+    def _end(self) -> None:
+        """Complete the stride: tokens are emitted, finished requests leave, the next iteration begins."""
+        stride, self._stride = self._stride, None
+        assert stride is not None
+        end_s = self._env.now
+        finished = self._complete_decodes(stride, end_s) if stride.decision.decodes else []
+        finished += self._complete_prefills(stride.decision, end_s)
+        self._write(stride)
+        finished.sort(key=lambda request: request.admission)
+        for request in finished:
+            self._finish(request)
+        if self._scheduler.keeps_batch:
+            self._dissolve()
+        if finished:  # whoever was waiting for an answer may send the next request at this very instant
+            self._begin_at(end_s)
+        else:
+            self._begin()
+
+    def _complete_decodes(self, stride: Stride, end_s: float) -> list[Request]:
+        running, k = self._state.running, stride.iterations
+        if k > 1:
+            self._kv.take(running.new_blocks(k - 1, after=1))
+        first_s = stride.end_s(1)
+        for gap_s, count in self._emissions.emit(first_s, end_s):
+            if count and gap_s != first_s - stride.start_s:
+                self._log.odd_gap(gap_s, count)
+        finished = running.advance(k)
+        for request in finished:
+            self._emissions.leave(request)
+        return finished
+
+    def _complete_prefills(self, decision: Decision, end_s: float) -> list[Request]:
+        finished = []
+        for request, tokens in decision.prefills:
+            request.computed_tokens += tokens
+            self._state.publish_writers(request)
+            self._kv.publish(request)
+            if request.computed_tokens < request.prefill_tokens:
+                continue
+            if request.emitted_tokens:
+                self._log.odd_gap(end_s - request.last_token_s)
+            else:
+                request.first_token_s = end_s
+            request.last_token_s = end_s
+            request.emitted_tokens += 1
+            if request.emitted_tokens == request.output_tokens:
+                finished.append(request)
+            else:
+                self._state.running.begin_decoding(request)
+                self._emissions.join(request)
+        return finished
+
+    def _finish(self, request: Request) -> None:
+        if self._scheduler.keeps_batch:
+            self._state.running.pad(request)
+        else:
+            self._remove(request)
+        request.status = Status.COMPLETED
+        self.outstanding -= 1
+        self._on_done(request)
+
+    def _remove(self, request: Request) -> None:
+        self._state.running.leave(request)
+        self._kv.release(request)
+        self._kv.forget(request)
+
+    def _dissolve(self) -> None:
+        """Free the blocks of a static batch when its longest answer is done."""
+        running = self._state.running
+        if len(running.padding) == len(running):
+            for request in list(running.order):
+                self._remove(request)
+
+    def _write(self, stride: Stride) -> None:
+        batch, decision = stride.batch, stride.decision
+        self._log.add(
+            (
+                self.index,
+                stride.start_s,
+                stride.pace.first_s,
+                stride.pace.growth_s,
+                stride.iterations,
+                batch.decodes,
+                batch.decode_context_tokens,
+                len(batch.chunks),
+                batch.prefill_tokens,
+                stride.steady_gaps,
+                stride.waiting,
+                stride.running,
+                self._kv.used,
+                len(decision.preempted),
+                decision.blocked,
+            )
+        )

@@ -1,0 +1,47 @@
+"""A stride: one engine iteration, or as many decode iterations as change nothing but the context lengths."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from sim.batch import Batch
+from sim.cost import Pace
+from sim.scheduler import Decision
+
+__all__ = ["Stride"]
+
+
+@dataclass(slots=True)
+class Stride:
+    """*iterations* iterations from *start_s* on, the j-th of which (from 0) takes ``first_s + j * growth_s``.
+
+    *steady_gaps* sequences have every one of these iterations as an inter-token gap.
+    """
+
+    start_s: float
+    pace: Pace
+    iterations: int
+    batch: Batch
+    decision: Decision
+    waiting: int
+    running: int
+    steady_gaps: int
+
+    def end_s(self, iterations: int | None = None) -> float:
+        """Return when *iterations* (missing: all) of its iterations are done [s]: an arithmetic series."""
+        k = self.iterations if iterations is None else iterations
+        return self.start_s + (k * self.pace.first_s + self.pace.growth_s * (k * (k - 1) // 2))
+
+    def iterations_until(self, at_s: float) -> int:
+        """Return how many iterations are done at the first boundary that is not before *at_s* [s]; at least one."""
+        elapsed_s = at_s - self.start_s
+        half_s = self.pace.growth_s / 2
+        linear_s = self.pace.first_s - half_s
+        root_s = linear_s + math.sqrt(linear_s * linear_s + 4 * half_s * elapsed_s)
+        k = min(max(math.ceil(2 * elapsed_s / root_s), 1), self.iterations)
+        while k > 1 and self.end_s(k - 1) >= at_s:
+            k -= 1
+        while k < self.iterations and self.end_s(k) < at_s:
+            k += 1
+        return k

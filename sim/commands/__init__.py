@@ -1,0 +1,13 @@
+"""The commands of ``python -m sim``: one file each, with `add_arguments(parser)` and `run(options) -> exit status`.
+
+A file is imported only when its command is called, so help is instant.
+"""
+
+COMMANDS = {
+    "run": "simulate one experiment",
+    "size": "does a model fit, and how many tokens of KV cache",
+    "profiles": "list, show, add and check hardware, models, engines and workloads",
+    "trace": "inspect and convert traces",
+    "schema": "print the JSON schema of an experiment",
+}
+"""Every command by name, with its line of help."""

@@ -1,0 +1,54 @@
+"""``sim run EXP.yaml``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from sim.experiment import load_experiment
+from sim.report import run as report
+from sim.report.files import writable_folder
+from sim.simulate import simulate
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to *parser*."""
+    parser.add_argument("experiment", metavar="EXP.yaml")
+    parser.add_argument("--set", action="append", default=[], metavar="a.b=c", help="override a field; repeatable")
+    parser.add_argument("--out", metavar="DIR", help="write result, rows, timeline, Perfetto trace and manifest there")
+    parser.add_argument("--format", choices=("table", "vllm", "json"), default="table", help="form of the result")
+    parser.add_argument("--seed", metavar="N", help="instead of the experiment's seed")
+    parser.add_argument("--quiet", action="store_true", help="no progress and no defaults on stderr")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Simulate the experiment and report."""
+    seed = [] if options.seed is None else [f"seed={options.seed}"]
+    experiment = load_experiment(options.experiment, [*options.set, *seed])
+    folder = writable_folder(options.out) if options.out else None
+    with _progress(options.quiet) as on_progress:
+        result = simulate(experiment, on_progress)
+    if not options.quiet:
+        print(report.defaults_line(result), file=sys.stderr)
+    if folder is not None:
+        report.write(result, folder)
+    report.show(result, options.format)
+    return 0
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Show a bar on a terminal's stderr, and nothing elsewhere."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("requests", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

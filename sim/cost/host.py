@@ -1,0 +1,54 @@
+"""Time of the engine's own code around the GPU, and what of it shows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from sim.batch import Batch
+from sim.cost.pace import Pace
+
+__all__ = ["Host"]
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Scheduling, input preparation and output handling of one iteration.
+
+    Attributes
+    ----------
+    per_iteration_s, per_sequence_s, per_prefill_s
+        For every iteration, for each sequence in it, and for an iteration that prefills [s].
+    overlapped
+        The engine prepares the next iteration while the GPU works: the longer of the two counts, not their sum.
+    """
+
+    per_iteration_s: float = 0.0
+    per_sequence_s: float = 0.0
+    per_prefill_s: float = 0.0
+    overlapped: bool = False
+
+    def seconds(self, batch: Batch) -> float:
+        """Return the host time of one iteration [s]."""
+        prefills = len(batch.chunks)
+        sequences = prefills + batch.decodes + batch.padding
+        return self.per_iteration_s + self.per_sequence_s * sequences + (self.per_prefill_s if prefills else 0.0)
+
+    def exposed_s(self, batch: Batch, gpu_s: float) -> float:
+        """Return what host time adds to the iteration [s]."""
+        host_s = self.seconds(batch)
+        return max(0.0, host_s - gpu_s) if self.overlapped else host_s
+
+    def pace(self, batch: Batch, gpu_s: float, growth_s: float) -> Pace:
+        """Return the pace of iterations whose GPU time starts at *gpu_s* and grows by *growth_s*.
+
+        Where the host is slower, the pace is flat and ends with the last iteration before the GPU overtakes it.
+        """
+        host_s = self.seconds(batch)
+        if batch.chunks:
+            return Pace(max(gpu_s, host_s) if self.overlapped else gpu_s + host_s, 0.0, 1)
+        if not self.overlapped:
+            return Pace(gpu_s + host_s, growth_s, math.inf)
+        if gpu_s >= host_s:
+            return Pace(gpu_s, growth_s, math.inf)
+        return Pace(host_s, 0.0, math.floor((host_s - gpu_s) / growth_s) + 1 if growth_s else math.inf)

@@ -1,0 +1,56 @@
+"""What the simulation asks of a cost model: how long an iteration takes, and how that grows while a batch decodes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from sim.batch import Batch
+from sim.policy import Policy
+
+__all__ = ["CostModel", "Pace", "StepCost"]
+
+
+class Pace(NamedTuple):
+    """Time of the iterations of a stride, while the batch stays the same.
+
+    Iteration *j*, from 0, takes ``first_s + j * growth_s`` [s] as long as ``j < iterations``; `math.inf` where no kink
+    comes. A batch with prompt chunks never repeats, so its pace holds for one iteration.
+    """
+
+    first_s: float
+    growth_s: float
+    iterations: float
+
+
+class StepCost(Protocol):
+    """A pure function of what an iteration computes: no clock, no queue, no randomness.
+
+    Attributes
+    ----------
+    windows
+        Attention windows of the model [tokens], for each of which a batch carries the sum of ``min(context, window)``.
+    """
+
+    windows: tuple[int, ...]
+
+    def pace(self, batch: Batch, growing: tuple[int, ...] = ()) -> Pace:
+        """Return the time of *batch* and of its repetitions.
+
+        *growing* says for each window how many decodes are still below it, so that their window sum grows.
+        """
+
+    def breakdown(self, batch: Batch) -> dict[str, float]:
+        """Return the seconds of each operation; they sum to the iteration's time."""
+
+    def limits(self, batch: Batch) -> dict[str, float]:
+        """Return the shares of the iteration's time that each limit explains; they sum to 1.
+
+        Roofline: ``compute``, ``memory``, ``link``, ``launch`` (fixed time of kernels) and ``host``.
+        """
+
+    def admission_delay_s(self, input_tokens: int) -> float:
+        """Return the time from the client to the engine's queue, for HTTP and tokenisation [s]."""
+
+
+class CostModel(Policy):
+    """Base of the cost models that a YAML names by ``kind``; ``build`` makes the `StepCost` of one replica."""

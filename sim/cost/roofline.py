@@ -1,0 +1,69 @@
+"""The cost model from first principles: operations of the model on the calibrated rates of the accelerator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from sim.cost.accelerator import Accelerator, Factors
+from sim.cost.attention import DecodeAttention, PrefillAttention
+from sim.cost.elementwise import Elementwise
+from sim.cost.host import Host
+from sim.cost.pace import CostModel
+from sim.cost.pipeline import Pipeline
+from sim.cost.plan import Plan, windows_of
+from sim.cost.step import Delay, RooflineStep
+
+if TYPE_CHECKING:
+    from sim.profiles.calibrated import HardwareCalibration
+    from sim.profiles.engine import EngineVersion
+    from sim.profiles.hardware import Hardware
+    from sim.profiles.model import Model
+    from sim.profiles.parallelism import Parallelism
+    from sim.profiles.quantization import Quantization
+
+__all__ = ["Roofline"]
+
+
+class Roofline(CostModel):
+    """Sum over operations of a smooth roofline each, with constants fitted to kernel measurements.
+
+    The factors are for an engine whose kernels are known to differ; they are 1 without evidence.
+    """
+
+    kind: Literal["roofline"] = "roofline"
+    compute_factor: float = Field(1.0, gt=0, allow_inf_nan=False, description="On the compute rate of every kernel.")
+    memory_factor: float = Field(1.0, gt=0, allow_inf_nan=False, description="On the memory rate of every kernel.")
+    kernel_time_factor: float = Field(1.0, ge=0, allow_inf_nan=False, description="On the fixed time of every kernel.")
+
+    def build(
+        self,
+        model: Model,
+        hardware: Hardware,
+        quantization: Quantization,
+        parallelism: Parallelism,
+        engine_version: EngineVersion,
+        calibrated: HardwareCalibration,
+    ) -> RooflineStep:
+        """Return the step cost of one replica; of one attention rank where `parallelism.dp` is above 1."""
+        factors = Factors(self.compute_factor, self.memory_factor, self.kernel_time_factor)
+        accelerator = Accelerator(hardware, calibrated, factors)
+        plan = Plan(model, accelerator, quantization, parallelism, quantization.kv_cache or model.dtype)
+        layers = tuple(plan.layers())
+        decode = tuple(each for each in layers if isinstance(each, DecodeAttention))
+        prefill = tuple(each for each in layers if isinstance(each, PrefillAttention))
+        states = tuple(each for each in layers if isinstance(each, Elementwise) and each.rows == "sequences")
+        host, delay = engine_version.host, engine_version.request_delay
+        return RooflineStep(
+            by_tokens=tuple(each for each in layers if each not in (*decode, *prefill, *states)),
+            by_sequences=states,
+            decode=decode,
+            prefill=prefill,
+            head=tuple(plan.head()),
+            transfers=(plan.transfer(),) if parallelism.pp > 1 else (),
+            pipeline=Pipeline(parallelism.pp, model.num_layers),
+            host=Host(host.per_iteration_s, host.per_sequence_s, host.per_prefill_s, host.overlapped),
+            delay=Delay(delay.fixed_s, delay.per_prompt_token_s),
+            windows=windows_of(model),
+        )

@@ -1,0 +1,137 @@
+"""The time of one iteration as the sum of its operations."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from sim.batch import Batch
+from sim.cost.attention import DecodeAttention, PrefillAttention
+from sim.cost.host import Host
+from sim.cost.operation import Demand, Operation, Work
+from sim.cost.pace import Pace
+from sim.cost.pipeline import Pipeline
+
+__all__ = ["Delay", "RooflineStep"]
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """What passes before the engine sees a request: HTTP, and tokenisation of the prompt."""
+
+    fixed_s: float = 0.0
+    per_prompt_token_s: float = 0.0
+
+
+class _Seconds(dict[int, float]):
+    """Time of *operations* by a count of rows [s], computed once for each count that occurs."""
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        super().__init__()
+        self._operations = operations
+
+    def __missing__(self, rows: int) -> float:
+        work = Work(rows, rows, rows, 0, 0, (), ())
+        self[rows] = seconds = sum(each.repeats * each.demand(work).seconds for each in self._operations)
+        return seconds
+
+
+@dataclass(slots=True)
+class RooflineStep:
+    """Step cost of `Roofline`.
+
+    Attributes
+    ----------
+    by_tokens, by_sequences
+        Operations of the layers whose time depends on the computed tokens, or the computing sequences, alone.
+    head
+        Operations that depend on the sampled sequences alone.
+    transfers
+        What passes between two stages of a pipeline, once for each pair; empty without a pipeline.
+    """
+
+    by_tokens: tuple[Operation, ...]
+    by_sequences: tuple[Operation, ...]
+    decode: tuple[DecodeAttention, ...]
+    prefill: tuple[PrefillAttention, ...]
+    head: tuple[Operation, ...]
+    transfers: tuple[Operation, ...]
+    pipeline: Pipeline
+    host: Host
+    delay: Delay
+    windows: tuple[int, ...]
+    _token_s: _Seconds = field(init=False, repr=False)
+    _sequence_s: _Seconds = field(init=False, repr=False)
+    _head_s: _Seconds = field(init=False, repr=False)
+    _transfer_s: _Seconds = field(init=False, repr=False)
+    _decode_s: float = field(init=False, repr=False)
+    _context_token_s: float = field(init=False, repr=False)
+    _window_token_s: tuple[float, ...] = field(init=False, repr=False)
+    _full: tuple[int, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Sum up the coefficients of the affine part."""
+        self._token_s, self._sequence_s = _Seconds(self.by_tokens), _Seconds(self.by_sequences)
+        self._head_s, self._transfer_s = _Seconds(self.head), _Seconds(self.transfers)
+        self._decode_s = sum(each.repeats * each.rates.launch_s for each in self.decode)
+        self._context_token_s = self._token_rate(None)
+        self._window_token_s = tuple(self._token_rate(window) for window in range(len(self.windows)))
+        self._full = (0,) * len(self.windows)  # no decode is below a window
+
+    def _token_rate(self, window: int | None) -> float:
+        return sum(each.repeats * each.seconds_per_token for each in self.decode if each.window == window)
+
+    def pace(self, batch: Batch, growing: tuple[int, ...] = ()) -> Pace:
+        """Return the time of *batch* and its growth: each decode attends to one token more an iteration."""
+        work, rounds = self.pipeline.split(batch)
+        layers_s = self._token_s[work.tokens]
+        if self.by_sequences:
+            layers_s += self._sequence_s[work.sequences]
+        if work.decodes:
+            layers_s += self._decode_s + self._affine_s(work.decode_context_tokens, work.decode_window_tokens)
+        if work.chunks:
+            for each in self.prefill:
+                layers_s += each.repeats * each.demand(work).seconds
+        gpu_s = rounds.layers * layers_s + rounds.head * self._head_s[work.sampled]
+        if rounds.transfers:
+            gpu_s += rounds.transfers * self._transfer_s[work.tokens]
+        return self.host.pace(batch, gpu_s, rounds.context * self._affine_s(batch.decodes, growing or self._full))
+
+    def breakdown(self, batch: Batch) -> dict[str, float]:
+        """Return the seconds of each operation; ``host`` is what the GPU does not hide."""
+        seconds: dict[str, float] = defaultdict(float)
+        for times, name, demand in self._demands(batch):
+            seconds[name] += times * demand.seconds
+        seconds["host"] = self.host.exposed_s(batch, sum(seconds.values()))
+        return {name: value for name, value in seconds.items() if value}
+
+    def limits(self, batch: Batch) -> dict[str, float]:
+        """Return the shares of the iteration's time bound by compute, memory, link, launch of kernels and host."""
+        seconds: dict[str, float] = defaultdict(float)
+        for times, _, demand in self._demands(batch):
+            for limit, value in demand.limits.items():
+                seconds[limit] += times * value
+        seconds["host"] = self.host.exposed_s(batch, sum(seconds.values()))
+        total_s = sum(seconds.values())
+        return {limit: value / total_s for limit, value in seconds.items() if value}
+
+    def admission_delay_s(self, input_tokens: int) -> float:
+        """Return the time from the client to the engine's queue [s]."""
+        return self.delay.fixed_s + self.delay.per_prompt_token_s * input_tokens
+
+    def _affine_s(self, context_tokens: float, window_tokens: tuple[float, ...]) -> float:
+        seconds = self._context_token_s * context_tokens
+        if self.windows:
+            for rate, tokens in zip(self._window_token_s, window_tokens, strict=True):
+                seconds += rate * tokens
+        return seconds
+
+    def _demands(self, batch: Batch) -> Iterator[tuple[float, str, Demand]]:
+        """Yield every operation of the iteration with how often it runs."""
+        work, rounds = self.pipeline.split(batch)
+        layers = (*self.by_tokens, *self.by_sequences, *self.decode, *self.prefill)
+        groups = (layers, rounds.layers), (self.head, rounds.head), (self.transfers, rounds.transfers)
+        for operations, times in groups:
+            for each in operations:
+                yield times * each.repeats, each.name, each.demand(work)

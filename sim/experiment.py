@@ -1,0 +1,134 @@
+"""An experiment: the whole YAML as frozen models; every policy brings its own fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
+
+from sim.cost import AnyCostModel, Roofline
+from sim.metrics.slo import SLO
+from sim.policy import Policy
+from sim.profiles.parallelism import Parallelism
+from sim.profiles.quantization import Quantization
+from sim.router import AnyRouter
+from sim.router.least_loaded import LeastLoaded
+from sim.scheduler import AnyScheduler
+from sim.sweep import AnySweep
+from sim.workload import Workload
+from sim.yamlfile import Document, read_yaml, validate
+
+__all__ = ["Deployment", "EngineOptions", "Experiment", "Prices", "defaults_used", "load_experiment"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Deployment(_Section):
+    """The accelerators and how replicas spread over them."""
+
+    gpu: str = Field(description="Hardware profile.")
+    replicas: int = Field(1, ge=1, description="Equal copies of the model behind the router.")
+    parallelism: Parallelism = Field(Parallelism(), description="How one replica spreads over accelerators.")
+    quantization: Quantization = Field(Quantization(), description="Data types; missing: the checkpoint's own.")
+
+
+class EngineOptions(_Section):
+    """The serving engine and its flags, under vLLM's own names; a missing one is the engine version's default."""
+
+    kind: str = Field("vllm", description="Engine profile.")
+    version: str = Field("latest", description="Version of the engine; picks its defaults and constants.")
+    scheduler: AnyScheduler | None = Field(None, description="Missing: the engine version's own.")
+    gpu_memory_utilization: float | None = Field(None, gt=0, le=1, description="Share of the memory to use.")
+    prefix_caching: bool | None = Field(None, description="Reuse the KV of equal prompt prefixes.")
+    cache_generated: bool | None = Field(None, description="Key the blocks of answers, too.")
+    block_size: int | None = Field(None, ge=1, le=4096, description="Tokens of a KV block [tokens].")
+    max_model_len: int | None = Field(
+        None, ge=1, description="Longest sequence accepted, answer included; missing: the model's own [tokens]."
+    )
+    num_gpu_blocks_override: int | None = Field(
+        None, ge=1, description="KV blocks of a replica, instead of the memory plan's [blocks]."
+    )
+
+
+class Prices(_Section):
+    """What an hour costs."""
+
+    gpu_hour_usd: float | None = Field(None, ge=0, allow_inf_nan=False, description="One accelerator [$/h].")
+    electricity_usd_per_kwh: float | None = Field(
+        None, ge=0, allow_inf_nan=False, description="Electricity, where it is not in the hourly price [$/kWh]."
+    )
+
+
+class Experiment(_Section):
+    """One question to the simulator."""
+
+    name: str = Field("", description="Name of the experiment; missing: the file's.")
+    model: str = Field(description="Model profile, or path to a Hugging Face config.json or its folder.")
+    deployment: Deployment
+    engine: EngineOptions = Field(EngineOptions(), description="Serving engine and flags.")
+    cost_model: AnyCostModel = Field(Roofline(), description="What an iteration costs.")
+    stride: Literal["on", "off"] = Field("on", description="off: step every iteration by itself; same answers.")
+    router: AnyRouter = Field(LeastLoaded(), description="Which replica serves a request.")
+    workload: Workload
+    slo: SLO | None = Field(None, description="Objectives, such as ttft_p95: 2 s.")
+    prices: Prices = Field(Prices(), description="Prices for the cost figures.")
+    sweep: AnySweep | None = Field(None, description="Points of `sim sweep`; of no kind, a grid: path to values.")
+    seed: int = Field(1, ge=0, description="Seed of every random draw.")
+
+    _document: Document = PrivateAttr()
+
+    @field_validator("sweep", mode="before")
+    @classmethod
+    def _grid_unless_named(cls, sweep: Any) -> Any:
+        return {"kind": "grid", **sweep} if isinstance(sweep, dict) else sweep
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the experiment's file, which its paths are relative to."""
+        return Path(self._document.file).resolve().parent
+
+    def error(self, path: str, message: str) -> Exception:
+        """Return the error that points at the dotted *path* of the experiment's file."""
+        return self._document.error(tuple(path.split(".")), message)
+
+
+def load_experiment(path: str | Path, overrides: Sequence[str] = ()) -> Experiment:
+    """Read the experiment at *path*, with ``a.b.c=value`` *overrides* applied.
+
+    Raises
+    ------
+    ConfigError
+        For anything that cannot be used, with file, line and dotted path.
+    """
+    document = read_yaml(path)
+    for assignment in overrides:
+        document = document.override(assignment)
+    return experiment_of(document)
+
+
+def experiment_of(document: Document) -> Experiment:
+    """Return the experiment that *document* describes; raise `ConfigError` as `load_experiment` does."""
+    experiment = validate(Experiment, document)
+    if not experiment.name:
+        experiment = experiment.model_copy(update={"name": Path(document.file).stem})
+    experiment._document = document
+    return experiment
+
+
+def defaults_used(section: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the dotted path and value of every field of *section* that nobody set and that has a value.
+
+    A policy that nobody chose counts as one value, its ``kind``.
+    """
+    for name in type(section).model_fields:
+        value, path, written = getattr(section, name), f"{prefix}{name}", name in section.model_fields_set
+        if isinstance(value, Policy) and not written:
+            yield path, value.kind
+        elif isinstance(value, BaseModel):
+            yield from defaults_used(value, f"{path}.")
+        elif not written and value not in (None, ""):
+            yield path, value

@@ -1,0 +1,1 @@
+"""Metrics, computed from the rows of a run and from nothing else."""

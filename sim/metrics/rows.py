@@ -1,0 +1,154 @@
+"""Raw rows of a run: one a request, one a stride. Every metric is computed from these and nothing else."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.batch import Blocked
+from sim.request import Request, Status
+
+__all__ = ["Blocked", "RequestRows", "StrideLog", "StrideRows"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRows:
+    """One row a request, in the order of the workload; times in seconds from the start, `nan` if never."""
+
+    request_id: list[str]
+    arrival_s: Floats
+    input_tokens: Ints
+    output_tokens: Ints
+    emitted_tokens: Ints
+    cached_tokens: Ints
+    replica: Ints
+    admitted_s: Floats
+    first_token_s: Floats
+    last_token_s: Floats
+    preemptions: Ints
+    status: Ints
+    reasons: list[str]
+
+    @classmethod
+    def of(cls, requests: Sequence[Request]) -> RequestRows:
+        """Collect the rows of *requests* after a run."""
+
+        def floats(name: str) -> Floats:
+            return np.array([getattr(request, name) for request in requests], dtype=np.float64)
+
+        def ints(name: str) -> Ints:
+            return np.array([getattr(request, name) for request in requests], dtype=np.int64)
+
+        return cls(
+            request_id=[request.request_id or str(request.index) for request in requests],
+            arrival_s=floats("arrival_s"),
+            input_tokens=ints("input_tokens"),
+            output_tokens=ints("output_tokens"),
+            emitted_tokens=ints("emitted_tokens"),
+            cached_tokens=ints("cached_tokens"),
+            replica=ints("replica"),
+            admitted_s=floats("admitted_s"),
+            first_token_s=floats("first_token_s"),
+            last_token_s=floats("last_token_s"),
+            preemptions=ints("preemptions"),
+            status=ints("status"),
+            reasons=[request.reason for request in requests],
+        )
+
+    @property
+    def completed(self) -> NDArray[np.bool_]:
+        """Which requests were answered in full."""
+        return np.equal(self.status, Status.COMPLETED)
+
+    @property
+    def ttft_s(self) -> Floats:
+        """Time to first token [s]: first emission - arrival."""
+        return self.first_token_s - self.arrival_s
+
+    @property
+    def e2e_s(self) -> Floats:
+        """End-to-end latency [s]: last emission - arrival."""
+        return self.last_token_s - self.arrival_s
+
+    @property
+    def tpot_s(self) -> Floats:
+        """Time per output token after the first [s]: (E2E - TTFT) / (n - 1), `nan` for one token."""
+        gaps = np.where(self.emitted_tokens > 1, self.emitted_tokens - 1, np.nan)
+        return (self.last_token_s - self.first_token_s) / gaps
+
+    @property
+    def queue_s(self) -> Floats:
+        """Time from arrival to the start of the iteration that first admits the request [s]."""
+        return self.admitted_s - self.arrival_s
+
+
+@dataclass(frozen=True, slots=True)
+class StrideRows:
+    """One row a stride, whose iteration j from 0, below *iterations*, takes ``first_s + j * growth_s``."""
+
+    replica: Ints
+    start_s: Floats
+    first_s: Floats
+    growth_s: Floats
+    iterations: Ints
+    decodes: Ints
+    decode_context_tokens: Ints  # of the first iteration, its new tokens included
+    chunks: Ints
+    prefill_tokens: Ints
+    steady_gaps: Ints  # sequences that emitted as the stride began, so that its first iteration is a gap of theirs
+    waiting: Ints  # requests that wait while the stride runs, at its start
+    running: Ints  # admitted requests, those without budget and padding included
+    kv_blocks: Ints  # in use at the end of the stride, before finished requests free theirs
+    preempted: Ints  # preemptions when the stride was scheduled
+    blocked: Ints  # a `Blocked`
+    odd_gaps_s: Floats  # gaps between tokens that are no single iteration; no relation to the rows
+    odd_gap_counts: Ints  # how many sequences had each of them
+
+    @property
+    def duration_s(self) -> Floats:
+        """Length of each stride [s]: ``k * first + growth * k * (k - 1) / 2``."""
+        k = self.iterations
+        return k * self.first_s + self.growth_s * (k * (k - 1) / 2)
+
+    def where(self, chosen: NDArray[np.bool_]) -> StrideRows:
+        """Return the *chosen* rows; odd gaps belong to no row and are left out."""
+        columns: dict[str, Any] = {name: getattr(self, name)[chosen] for name in _COLUMNS}
+        return StrideRows(**columns, odd_gaps_s=np.empty(0), odd_gap_counts=np.empty(0, dtype=np.int64))
+
+
+_COLUMNS = tuple(StrideRows.__dataclass_fields__)[:-2]
+_FLOATS = ("start_s", "first_s", "growth_s")
+
+
+@dataclass(slots=True)
+class StrideLog:
+    """Collects stride rows as packed doubles (120 bytes a row), since a long run has millions."""
+
+    _cells: array[float] = field(default_factory=lambda: array("d"))
+    _odd_gaps: array[float] = field(default_factory=lambda: array("d"))
+
+    def add(self, row: tuple[float, ...]) -> None:
+        """Append one *row*, its cells in the order of `StrideRows`."""
+        self._cells.extend(row)
+
+    def odd_gap(self, gap_s: float, count: int = 1) -> None:
+        """Note a gap between tokens of *count* sequences that were passed over by iterations inside it."""
+        self._odd_gaps.extend((gap_s, count))
+
+    def rows(self) -> StrideRows:
+        """Return everything logged so far, in the order of logging."""
+        table = np.frombuffer(self._cells, dtype=np.float64).reshape(-1, len(_COLUMNS))
+        columns: dict[str, Any] = {
+            name: table[:, place].copy() if name in _FLOATS else table[:, place].astype(np.int64)
+            for place, name in enumerate(_COLUMNS)
+        }
+        odd = np.array(self._odd_gaps).reshape(-1, 2)
+        return StrideRows(**columns, odd_gaps_s=odd[:, 0], odd_gap_counts=odd[:, 1].astype(np.int64))

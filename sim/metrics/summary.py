@@ -1,0 +1,261 @@
+"""The result of a run in numbers, under the keys of ``vllm bench serve`` and ours in the same style."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.metrics.binding import Binding, binding_limit
+from sim.metrics.emissions import peak_concurrency, peak_tokens_per_s
+from sim.metrics.gaps import GapHistogram, gaps_of, unexplained_gap_share
+from sim.metrics.intervals import SAMPLING_ONLY, Interval, latency_intervals
+from sim.metrics.latency import PERCENTILES, Distribution, Sample
+from sim.metrics.rows import RequestRows, StrideRows
+from sim.metrics.slo import SLO, Judgement
+from sim.metrics.steady import Steadiness, judge_steadiness
+from sim.request import Status
+
+__all__ = ["RunContext", "Summary", "summarise"]
+
+_GAP_TOLERANCE = 1e-6  # rounding of a long sum, and no more
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """What the rows of a run do not tell.
+
+    Attributes
+    ----------
+    num_gpus, num_replicas
+        Of the whole deployment.
+    kv_blocks, block_size
+        Pool of one replica [blocks] and tokens in a block; without the latter, a stride counts as if it held from its
+        start the blocks that it holds at its end.
+    gpu_hour_usd, gpu_power_w
+        Price [$/h] and mean power draw [W] of one GPU, if known.
+    time_shares
+        Share of the iteration time by resource: ``compute``, ``memory``, ``link``, ``launch``, ``host``.
+    wall_s
+        How long the simulation took [s].
+    warnings
+        What was found on the way to the run.
+    """
+
+    num_gpus: int
+    num_replicas: int
+    kv_blocks: int
+    block_size: float = math.inf
+    slo: SLO | None = None
+    gpu_hour_usd: float | None = None
+    gpu_power_w: float | None = None
+    time_shares: Mapping[str, float] = field(default_factory=dict)
+    wall_s: float = math.nan
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A run in numbers. Counts and throughputs are of completed requests, times in seconds, rates per second.
+
+    *latency* holds the distributions by ``ttft``, ``tpot``, ``itl``, ``e2el``; *objectives* the judgement of
+    each clause of the SLO by name; *intervals* the 90 % confidence intervals by key, in the unit of the key.
+    `None` is unknown.
+    """
+
+    completed: int
+    failed: int
+    rejected: int
+    duration_s: float
+    input_tokens: int
+    output_tokens: int
+    request_goodput: float | None
+    latency: dict[str, Distribution]
+    max_output_tokens_per_s: float
+    max_concurrent_requests: int
+    preemptions: int
+    prefix_hit_rate: float
+    kv_utilization_mean: float
+    kv_utilization_peak: float
+    running_mean: float
+    num_gpus: int
+    cost_usd_per_mtok_output: float | None
+    energy_j_per_output_tok: float | None
+    binding: Binding
+    steadiness: Steadiness
+    objectives: dict[str, Judgement]
+    intervals: dict[str, Interval]
+    warnings: tuple[str, ...]
+    engine_iterations: int
+    simulated_s: float
+    wall_s: float
+
+    def per_second(self, amount: float) -> float:
+        """Return *amount* over the duration of the run, `nan` for a run of no length."""
+        return amount / self.duration_s if self.duration_s else math.nan
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the result under its public keys, in their order; latencies in milliseconds."""
+        output_tok_s = self.per_second(self.output_tokens)
+        total_tok_s = self.per_second(self.input_tokens + self.output_tokens)
+        return {
+            "completed": self.completed,
+            "failed": self.failed,
+            "rejected": self.rejected,
+            "duration": self.duration_s,
+            "total_input_tokens": self.input_tokens,
+            "total_output_tokens": self.output_tokens,
+            "request_throughput": self.per_second(self.completed),
+            "request_goodput": self.request_goodput,
+            "output_throughput": output_tok_s,
+            "total_token_throughput": total_tok_s,
+            **self._statistics(),
+            "max_output_tokens_per_s": self.max_output_tokens_per_s,
+            "max_concurrent_requests": self.max_concurrent_requests,
+            "preemptions": self.preemptions,
+            "prefix_hit_rate": self.prefix_hit_rate,
+            "kv_utilization_mean": self.kv_utilization_mean,
+            "kv_utilization_peak": self.kv_utilization_peak,
+            "running_mean": self.running_mean,
+            "output_tok_s_per_gpu": output_tok_s / self.num_gpus,
+            "total_tok_s_per_gpu": total_tok_s / self.num_gpus,
+            "cost_usd_per_mtok_output": self.cost_usd_per_mtok_output,
+            "energy_j_per_output_tok": self.energy_j_per_output_tok,
+            "slo": {name: _judgement(judged) for name, judged in self.objectives.items()},
+            "binding_limit": self.binding.limit,
+            "steady_state": self.steadiness.verdict,
+            "warm_up_s": self.steadiness.warm_up_s,
+            "intervals": {key: list(interval) for key, interval in self.intervals.items()},
+            "warnings": list(self.warnings),
+            "engine_iterations": self.engine_iterations,
+            "simulated_s": self.simulated_s,
+            "wall_s": self.wall_s,
+        }
+
+    def _statistics(self) -> dict[str, float]:
+        found = (pair for name, times in self.latency.items() for pair in _statistics(name, times))
+        return {key: 1e3 * time_s for key, time_s in found}
+
+
+def summarise(requests: RequestRows, strides: StrideRows, context: RunContext) -> Summary:
+    """Compute every metric of a run from its rows."""
+    end_s = max(_last(requests.last_token_s), _last(strides.start_s + strides.duration_s))
+    duration_s = end_s - float(requests.arrival_s.min(initial=end_s))
+    replica_time_s = duration_s * context.num_replicas
+    completed = requests.completed
+    output_tokens = int(requests.emitted_tokens[completed].sum())
+    gaps = gaps_of(strides)
+    latency: dict[str, Distribution] = {
+        "ttft": Sample.of(requests.ttft_s[completed]),
+        "tpot": Sample.of(requests.tpot_s[completed]),
+        "itl": gaps,
+        "e2el": Sample.of(requests.e2e_s[completed]),
+    }
+    steadiness = judge_steadiness(requests)
+    steady = steadiness.verdict == "steady"
+    intervals = latency_intervals(requests, strides, latency, steadiness.warm_up_s) if steady else {}
+    gpu_s = duration_s * context.num_gpus
+    kv_block_s = float(np.dot(_mean_blocks(strides, context.block_size), strides.duration_s))
+    return Summary(
+        completed=int(completed.sum()),
+        failed=int((~completed & (requests.status != Status.REJECTED)).sum()),
+        rejected=int((requests.status == Status.REJECTED).sum()),
+        duration_s=duration_s,
+        input_tokens=int(requests.input_tokens[completed].sum()),
+        output_tokens=output_tokens,
+        request_goodput=_goodput(requests, context.slo, duration_s),
+        latency=latency,
+        max_output_tokens_per_s=peak_tokens_per_s(requests, strides),
+        max_concurrent_requests=peak_concurrency(requests),
+        preemptions=int(requests.preemptions.sum()),
+        prefix_hit_rate=_prefix_hit_rate(requests),
+        kv_utilization_mean=_ratio(kv_block_s, replica_time_s * context.kv_blocks),
+        kv_utilization_peak=_ratio(int(strides.kv_blocks.max(initial=0)), context.kv_blocks),
+        running_mean=_ratio(float(np.dot(strides.running, strides.duration_s)), duration_s),
+        num_gpus=context.num_gpus,
+        cost_usd_per_mtok_output=_per_token(context.gpu_hour_usd, gpu_s / 3600, output_tokens / 1e6),
+        energy_j_per_output_tok=_per_token(context.gpu_power_w, gpu_s, output_tokens),
+        binding=binding_limit(strides, replica_time_s, context.time_shares),
+        steadiness=steadiness,
+        objectives=context.slo.met(latency) if context.slo else {},
+        intervals=intervals,
+        warnings=(*context.warnings, *_warnings(requests, gaps, steadiness, bool(intervals))),
+        engine_iterations=int(strides.iterations.sum()),
+        simulated_s=end_s,
+        wall_s=context.wall_s,
+    )
+
+
+def _statistics(name: str, times: Distribution) -> Iterator[tuple[str, float]]:
+    yield f"mean_{name}_ms", times.mean_s
+    for prefix, percent in PERCENTILES.items():
+        yield f"{prefix}_{name}_ms", times.percentile(percent)
+    yield f"std_{name}_ms", times.std_s
+
+
+def _judgement(judged: Judgement) -> dict[str, float | bool]:
+    return {
+        "bound_ms": judged.clause.bound_s * 1e3,
+        "value_ms": judged.value_s * 1e3,
+        "share_within": judged.share_within,
+        "met": judged.met,
+    }
+
+
+def _last(times_s: NDArray[np.float64]) -> float:
+    return float(times_s[~np.isnan(times_s)].max(initial=0.0))
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else math.nan
+
+
+def _mean_blocks(strides: StrideRows, block_size: float) -> NDArray[np.float64]:
+    """Average the blocks in use over each stride: each iteration before the last held *decodes* tokens less."""
+    return strides.kv_blocks - strides.decodes * (strides.iterations - 1) / (2 * block_size)
+
+
+def _goodput(requests: RequestRows, slo: SLO | None, duration_s: float) -> float | None:
+    """Completed requests within every bound of the *slo*, per second; unknown without an SLO."""
+    return _ratio(int(slo.good(requests).sum()), duration_s) if slo and slo.clauses else None
+
+
+def _prefix_hit_rate(requests: RequestRows) -> float:
+    """Divide cached tokens by the prompt tokens looked up; a preempted request looks its own up again."""
+    admitted = ~np.isnan(requests.admitted_s)
+    looked_up = (requests.input_tokens * (1 + requests.preemptions))[admitted].sum()
+    return _ratio(float(requests.cached_tokens.sum()), float(looked_up))
+
+
+def _per_token(rate: float | None, amount: float, tokens: float) -> float | None:
+    return None if rate is None or not tokens else rate * amount / tokens
+
+
+def _warnings(
+    requests: RequestRows, gaps: GapHistogram, steadiness: Steadiness, intervals: bool
+) -> list[str]:
+    """Say what a reader of the numbers has to know."""
+    warnings = [_without_answer(requests, status) for status in ("rejected", "failed")]
+    if steadiness.verdict != "steady":
+        warnings.append(steadiness.statement)
+    if (share := unexplained_gap_share(requests, gaps)) > _GAP_TOLERANCE:
+        warnings.append(f"gaps between tokens miss {share:.2%} of the time from first to last; ITL is off")
+    if intervals:
+        warnings.append(SAMPLING_ONLY)
+    return [warning for warning in warnings if warning]
+
+
+def _without_answer(requests: RequestRows, status: str) -> str:
+    """Count requests of one *status* with the commonest reason, or return an empty text."""
+    code = Status[status.upper()]
+    reasons = Counter(requests.reasons[index] for index in np.flatnonzero(requests.status == code))
+    if not reasons:
+        return ""
+    commonest, _ = reasons.most_common(1)[0]
+    count = f"{reasons.total():,} of {len(requests.reasons):,} requests {status}"
+    return f"{count}: {commonest}" if commonest else count

@@ -1,0 +1,1 @@
+"""Facts about accelerators, models, engines and workloads, each with its source."""

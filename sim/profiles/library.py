@@ -1,0 +1,183 @@
+"""Finds profiles by name: the user's own ``profiles`` folder first, then those that come with the program.
+
+A profile is one YAML file in ``profiles/KIND``; a name with a slash is a file in a subfolder. Names match
+without regard to case, and a space counts as a hyphen. A path to a YAML file works instead of a name, and for a
+model also the path to a Hugging Face ``config.json`` or to the folder that holds one.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+import sim
+from sim.errors import ProfileError, did_you_mean
+from sim.profiles.base import Profile
+from sim.yamlfile import read_yaml, validate
+
+if TYPE_CHECKING:
+    from sim.profiles.calibrated import HardwareCalibration
+    from sim.profiles.engine import Engine
+    from sim.profiles.hardware import Hardware
+    from sim.profiles.model import Model
+    from sim.profiles.workload import WorkloadPreset
+
+__all__ = [
+    "Kind",
+    "find",
+    "load",
+    "load_calibrated_hardware",
+    "load_engine",
+    "load_hardware",
+    "load_model",
+    "load_workload",
+    "names",
+    "profile_hash",
+]
+
+Kind = Literal["hardware", "models", "engines", "workloads", "calibrated/hardware"]
+
+_CLASSES: dict[Kind, tuple[str, str]] = {
+    "hardware": ("sim.profiles.hardware", "Hardware"),
+    "models": ("sim.profiles.model", "Model"),
+    "engines": ("sim.profiles.engine", "Engine"),
+    "workloads": ("sim.profiles.workload", "WorkloadPreset"),
+    "calibrated/hardware": ("sim.profiles.calibrated", "HardwareCalibration"),
+}
+
+
+def load_hardware(name: str, beside: Path | None = None) -> Hardware:
+    """Load an accelerator by name, alias or path to a YAML file.
+
+    Parameters
+    ----------
+    name
+        Name, alias or path.
+    beside
+        Folder of the experiment: its ``profiles`` are searched first, and paths are relative to it.
+
+    Raises
+    ------
+    ProfileError
+        No such profile (with the closest names), or one that cannot be used.
+    """
+    return cast("Hardware", load("hardware", name, beside))
+
+
+def load_model(name: str, beside: Path | None = None) -> Model:
+    """Load a model by name, or from a ``config.json`` or the folder that holds one; see `load_hardware`."""
+    path = find("models", name, beside)
+    if path.is_dir() or path.suffix == ".json":
+        from sim.profiles import huggingface
+
+        return huggingface.read(path)
+    return cast("Model", load("models", name, beside))
+
+
+def load_engine(name: str, beside: Path | None = None) -> Engine:
+    """Load an engine with all its versions; see `load_hardware`."""
+    return cast("Engine", load("engines", name, beside))
+
+
+def load_workload(name: str, beside: Path | None = None) -> WorkloadPreset:
+    """Load a preset of lengths; see `load_hardware`."""
+    return cast("WorkloadPreset", load("workloads", name, beside))
+
+
+def load_calibrated_hardware(name: str, beside: Path | None = None) -> HardwareCalibration:
+    """Load what the kernels of an accelerator reach, with the constants of its relative where it has none."""
+    calibration = cast("HardwareCalibration", load("calibrated/hardware", name, beside))
+    return calibration.resolve(lambda relative: load_calibrated_hardware(relative, beside))
+
+
+def names(kind: Kind, beside: Path | None = None) -> list[str]:
+    """Return the names of all profiles of *kind*, without aliases, in alphabetical order."""
+    found = {_name(path, folder) for folder in _folders(kind, beside) for path in folder.rglob("*.yaml")}
+    return sorted(found, key=str.casefold)
+
+
+def find(kind: Kind, name: str, beside: Path | None = None) -> Path:
+    """Return the file of a profile, or the path that *name* is (for a model, also a folder or a JSON file).
+
+    Raise a `ProfileError` with the closest names if there is none.
+    """
+    given = (beside or Path()) / Path(name).expanduser()
+    if Path(name).suffix in (".yaml", ".yml", ".json"):
+        return given
+    path = next(_matches(kind, name, beside), None)
+    if path is None and kind == "models" and given.is_dir():
+        return given
+    if path is None:
+        raise ProfileError(f"no profile {name!r} in {kind}{_suggestion(kind, name, beside)}")
+    return path
+
+
+def profile_hash(kind: Kind, name: str, beside: Path | None = None) -> str:
+    """Return the SHA-256 of a profile's file, for a manifest; for a model folder, of its ``config.json``."""
+    path = find(kind, name, beside)
+    path = path / "config.json" if path.is_dir() else path
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as problem:
+        raise ProfileError(f"cannot be read: {problem.strerror}", file=str(path)) from None
+
+
+def load(kind: Kind, name: str, beside: Path | None = None) -> Profile:
+    """Load the profile of any *kind*; raise `ProfileError` as the others do."""
+    path = find(kind, name, beside)
+    modified_ns = path.stat().st_mtime_ns if path.is_file() else 0
+    return _read(kind, path, modified_ns)
+
+
+@functools.cache
+def _read(kind: Kind, path: Path, modified_ns: int) -> Profile:
+    # modified_ns is part of the cache's key, so that a changed file is read anew.
+    document = read_yaml(path, ProfileError)
+    module, class_name = _CLASSES[kind]
+    model_class: type[Profile] = getattr(importlib.import_module(module), class_name)
+    profile = validate(model_class, document)
+    if not f"/{path.with_suffix('').as_posix()}".casefold().endswith(f"/{profile.name}".casefold()):
+        raise document.error(("name",), f"the name {profile.name!r} is not that of the file")
+    return profile
+
+
+def _folders(kind: Kind, beside: Path | None) -> list[Path]:
+    package = Path(sim.__file__).parent
+    installed, checkout = package / "_profiles", package.parent / "profiles"
+    own = [beside / "profiles"] if beside else []
+    roots = [*own, Path("profiles").absolute(), installed if installed.is_dir() else checkout]
+    return [root / kind for root in dict.fromkeys(roots)]
+
+
+def _name(path: Path, folder: Path) -> str:
+    return path.relative_to(folder).with_suffix("").as_posix()
+
+
+def _folded(text: str) -> str:
+    return re.sub(r"[ _-]+", "-", text).casefold()
+
+
+def _matches(kind: Kind, name: str, beside: Path | None) -> Iterator[Path]:
+    """Yield the profiles called *name*, by name before by alias, the user's own before the program's."""
+    wanted = _folded(name)
+    files = [(folder, path) for folder in _folders(kind, beside) for path in sorted(folder.rglob("*.yaml"))]
+    yield from (path for folder, path in files if _folded(_name(path, folder)) == wanted)
+    for _, path in files:
+        # Only a file that has the word in it can have it as an alias; so few are read as YAML.
+        if wanted in _folded(path.read_text(encoding="utf-8", errors="replace")):
+            aliases = _read(kind, path, path.stat().st_mtime_ns).aliases
+            if wanted in map(_folded, aliases):
+                yield path
+
+
+def _suggestion(kind: Kind, name: str, beside: Path | None) -> str:
+    known = names(kind, beside)
+    if near := did_you_mean(name, known):
+        return near
+    aliases = [alias for profile in known for alias in load(kind, profile, beside).aliases]
+    return did_you_mean(name, aliases) or f"; `python -m sim profiles list` shows all {len(known)}"

@@ -1,0 +1,23 @@
+"""How one replica spreads over accelerators."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["Parallelism"]
+
+
+class Parallelism(BaseModel):
+    """Degrees of parallelism of one replica; each defaults to 1."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tp: int = Field(1, ge=1, description="`tensor_parallel`: ranks that share every matrix.")
+    pp: int = Field(1, ge=1, description="`pipeline_parallel`: stages of consecutive layers.")
+    dp: int = Field(1, ge=1, description="Attention data parallel: ranks with their own requests and KV.")
+    ep: int = Field(1, ge=1, description="`expert_parallel`: ranks over which the routed experts are spread.")
+
+    @property
+    def gpus(self) -> int:
+        """Accelerators of one replica: ``tp * pp * dp``; experts live on the same ones."""
+        return self.tp * self.pp * self.dp

@@ -1,0 +1,1 @@
+"""Reports: a run as tables, text, JSON, files and a trace."""

@@ -1,0 +1,133 @@
+"""A folder with all about a run; each file appears whole or not at all, and equal runs give equal bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from sim.errors import UserError
+from sim.metrics.rows import RequestRows, StrideRows
+from sim.metrics.summary import Summary
+from sim.metrics.timeline import timeline_of
+from sim.report.json import to_json
+from sim.report.perfetto import perfetto_trace
+from sim.request import Status
+
+__all__ = ["manifest_of", "write_run", "writable_folder"]
+
+_PACKAGES = ("servecast", "numpy", "pyarrow", "pydantic", "simpy")
+_STATUS = {Status.COMPLETED: "completed", Status.REJECTED: "rejected"}  # any other has failed
+_REQUEST_COLUMNS = (
+    *("request_id", "arrival_s", "input_tokens", "output_tokens", "cached_tokens", "replica"),
+    *("ttft_s", "tpot_s", "e2e_s", "queue_s", "preemptions"),
+)
+_STRIDE_COLUMNS = tuple(name for name in StrideRows.__dataclass_fields__ if not name.startswith("odd_"))
+
+
+def writable_folder(path: str | Path) -> Path:
+    """Return *path* as a folder that exists and takes files; raise a `UserError` if it cannot be.
+
+    To be asked before a run, so that no result is lost for want of a place.
+    """
+    folder = Path(path)
+    probe = folder / f".probe.{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    return folder
+
+
+def write_run(
+    folder: Path,
+    summary: Summary,
+    requests: RequestRows,
+    strides: StrideRows,
+    *,
+    kv_blocks: int,
+    manifest: Mapping[str, Any],
+) -> list[Path]:
+    """Write all files of a run into *folder*, which exists, and return their paths.
+
+    *kv_blocks* is the pool of a replica, *manifest* what `manifest_of` returned.
+    """
+    timeline = timeline_of(requests, strides, kv_blocks)
+    texts = {
+        "result.json": to_json(summary.as_dict()) + "\n",
+        "trace.perfetto.json": perfetto_trace(requests, strides),
+        "manifest.json": to_json(manifest) + "\n",
+    }
+    tables = {
+        "requests.parquet": _request_columns(requests),
+        "strides.parquet": _columns(strides, _STRIDE_COLUMNS),
+        "timeline.parquet": _columns(timeline, timeline.__dataclass_fields__),
+    }
+    for name, columns in tables.items():
+        _replace(folder / name, _parquet(columns))
+    for name, text in texts.items():
+        _replace(folder / name, text.encode())
+    return [folder / name for name in (*tables, *texts)]
+
+
+def manifest_of(seed: int, profiles: Mapping[str, Path]) -> dict[str, Any]:
+    """Return what it takes to repeat a run: versions, the *seed*, and a SHA-256 of each of the *profiles*."""
+    hashes = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sorted(profiles.items())}
+    return {
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+        "seed": seed,
+        "profiles": hashes,
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None  # run from a checkout that is not installed
+
+
+def _request_columns(requests: RequestRows) -> dict[str, Any]:
+    """Return the public columns: output tokens as asked for, and a status in words."""
+    return {
+        **_columns(requests, _REQUEST_COLUMNS),
+        "status": [_STATUS.get(Status(code), "failed") for code in requests.status.tolist()],
+    }
+
+
+def _columns(rows: object, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(rows, name) for name in names}
+
+
+def _parquet(columns: Mapping[str, Any]) -> bytes:
+    """Return *columns* as a Parquet file, with `nan` as null."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    table = pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
+    sink = pa.BufferOutputStream()
+    parquet.write_table(table, sink, compression="zstd")
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write *content* to a temporary file beside *path*, then put it in its place at once."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _unwritable(path: Path, error: OSError) -> UserError:
+    return UserError(f"cannot write: {error.strerror or error}", file=str(path))

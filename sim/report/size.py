@@ -1,0 +1,169 @@
+"""The `size` command: does a model fit, what fills the card, and how many sequences it then serves at once."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+from sim.errors import ConfigError, InfeasibleError
+from sim.memory import Deployment, Limits, MemoryPlan, nearest_fits, plan, smallest_tp
+from sim.profiles.engine import split_version
+from sim.profiles.library import load_engine, load_hardware, load_model, names
+from sim.profiles.parallelism import Parallelism
+from sim.profiles.quantization import Dtype, KvDtype, Quantization
+from sim.report.json import to_json
+
+__all__ = ["Fit", "add_arguments", "rank_cards", "run_size"]
+
+ALL_CARDS = "all"
+_PARALLELISM = ("tp", "pp", "dp", "ep")
+_LIMITS = ("max_model_len", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization", "block_size")
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The smallest tensor parallelism of one card that holds a model, or one card's plan that does not."""
+
+    tp: int
+    plan: MemoryPlan
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `size` to *parser*."""
+    parser.add_argument("experiment", nargs="?", metavar="EXP.yaml", help="take what follows from an experiment")
+    parser.add_argument("--model", metavar="M", help="model profile, config.json or model folder")
+    parser.add_argument("--gpu", metavar="G", help="hardware profile, or 'all' to rank every card")
+    for name in _PARALLELISM:
+        parser.add_argument(f"--{name}", type=_positive, metavar="N", help=_help(Parallelism, name))
+    parser.add_argument("--weights", choices=get_args(Dtype), help="data type of the weights")
+    parser.add_argument("--kv-dtype", choices=get_args(KvDtype), help="data type of keys and values")
+    parser.add_argument("--engine", metavar="NAME@VERSION", help="such as vllm@0.19 (default: the newest vllm)")
+    parser.add_argument("--max-model-len", type=_positive, metavar="N", help="longest sequence (default: the model's)")
+    parser.add_argument("--max-num-seqs", type=_positive, metavar="N", help="sequences that must fit at once")
+    parser.add_argument("--max-num-batched-tokens", type=_positive, metavar="N", help="tokens of one iteration")
+    parser.add_argument("--gpu-memory-utilization", type=_share, metavar="X", help="share of the memory to use")
+    parser.add_argument("--block-size", type=_positive, metavar="N", help="tokens of one KV block")
+    parser.add_argument("--context", type=_positive, metavar="N", help="length of the sequences to count")
+    parser.add_argument("--format", choices=("table", "json"), default="table")
+
+
+def _help(section: type[Parallelism], name: str) -> str:
+    return str(section.model_fields[name].description)
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    return value
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+    return value
+
+
+def run_size(options: argparse.Namespace) -> int:
+    """Print what the engine would log, or the ranking of all cards, and return 0.
+
+    Raises
+    ------
+    InfeasibleError
+        After printing: it does not fit, with the nearest changes that do.
+    """
+    deployment = _deployment(options)
+    return _run_all(deployment, options) if options.gpu == ALL_CARDS else _run_one(deployment, options)
+
+
+def _run_one(deployment: Deployment, options: argparse.Namespace) -> int:
+    made = plan(deployment)
+    nearest = [] if made.fits else nearest_fits(made, map(load_hardware, names("hardware")))
+    if options.format == "json":
+        sys.stdout.write(to_json(made.to_json() | ({} if made.fits else {"nearest": nearest})) + "\n")
+    else:
+        from sim.report.size_table import print_plan
+
+        print_plan(made, nearest, options.context)
+    made.require(nearest)
+    return 0
+
+
+def _run_all(deployment: Deployment, options: argparse.Namespace) -> int:
+    fits = rank_cards(deployment, names("hardware"))
+    if options.format == "json":
+        sys.stdout.write(to_json({"cards": [_row(fit) for fit in fits]}) + "\n")
+    else:
+        from sim.report.size_table import print_ranking
+
+        print_ranking(deployment.model.name, fits, options.context or deployment.limits.max_model_len)
+    if not any(fit.plan.fits for fit in fits):
+        raise InfeasibleError(f"{deployment.model.name} needs more", "no card holds it within one node")
+    return 0
+
+
+def _row(fit: Fit) -> dict[str, Any]:
+    return {"gpu": fit.plan.deployment.hardware.name, "tp": fit.tp, **fit.plan.to_json()}
+
+
+def rank_cards(deployment: Deployment, cards: Iterable[str]) -> list[Fit]:
+    """Return every card with the smallest tp that fits: fewest cards first, then the least memory in all.
+
+    What does not fit within a node comes last, with its plan at the most ranks that the model can be cut for.
+    """
+    found = [_fit(replace(deployment, hardware=load_hardware(card))) for card in cards]
+    return sorted(found, key=lambda fit: (not fit.plan.fits, fit.tp, fit.plan.ranks[0].visible_bytes))
+
+
+def _fit(deployment: Deployment) -> Fit:
+    tp = smallest_tp(deployment) or deployment.hardware.gpus_per_node
+    own = deployment.parallelism.model_copy(update={"tp": tp})
+    return Fit(tp, plan(replace(deployment, parallelism=own)))
+
+
+def _deployment(options: argparse.Namespace) -> Deployment:
+    """Return what the options describe, on top of the experiment where one is given."""
+    base = _from_experiment(options) if options.experiment else _from_names(options)
+    written = {name: getattr(options, name) for name in _PARALLELISM if getattr(options, name) is not None}
+    types = {"weights": options.weights, "kv_cache": options.kv_dtype}
+    limits = {name: getattr(options, name) for name in _LIMITS if getattr(options, name) is not None}
+    return replace(
+        base,
+        parallelism=base.parallelism.model_copy(update=written),
+        quantization=base.quantization.model_copy(update={key: dtype for key, dtype in types.items() if dtype}),
+        limits=replace(base.limits, min_sequences=options.max_num_seqs or 1, **limits),
+    )
+
+
+def _from_names(options: argparse.Namespace) -> Deployment:
+    if options.model is None or options.gpu is None:
+        raise ConfigError("size needs an experiment, or --model and --gpu")
+    model = load_model(options.model)
+    hardware = load_hardware(names("hardware")[0] if options.gpu == ALL_CARDS else options.gpu)
+    name, version = split_version(options.engine or "vllm")
+    engine = load_engine(name).at(version)
+    length = options.max_model_len or model.max_position_embeddings
+    seqs, tokens = engine.limits_on(hardware, max_model_len=length)
+    limits = Limits(length, seqs, tokens, engine.gpu_memory_utilization, engine.block_size)
+    return Deployment(model, hardware, Quantization(), Parallelism(), engine.memory, limits)
+
+
+def _from_experiment(options: argparse.Namespace) -> Deployment:
+    from sim.experiment import load_experiment
+    from sim.simulate.flags import decide
+    from sim.simulate.setup import memory_plan
+
+    experiment = load_experiment(options.experiment)
+    beside = experiment.folder
+    model = load_model(options.model) if options.model else load_model(experiment.model, beside)
+    own_card = options.gpu is None or options.gpu == ALL_CARDS
+    hardware = load_hardware(experiment.deployment.gpu, beside) if own_card else load_hardware(options.gpu)
+    chosen = experiment.engine
+    name, version = split_version(options.engine) if options.engine else (chosen.kind, chosen.version)
+    engine = load_engine(name, beside).at(version)
+    flags = decide(experiment, model, hardware, engine)
+    return memory_plan(experiment, model, hardware, engine, flags).deployment

@@ -1,0 +1,152 @@
+"""The result for people: what was simulated, latencies, throughput, and what to make of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+from sim.metrics.latency import PERCENTILES
+from sim.metrics.slo import Judgement
+from sim.metrics.summary import Summary
+from sim.units import format_seconds
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["print_table"]
+
+_LATENCIES = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "end to end"}
+_WIDTH = 110
+
+
+def print_table(summary: Summary, about: Sequence[str], file: IO[str] | None = None) -> None:
+    """Print *summary* under the lines *about* what was simulated, to *file* or to standard output.
+
+    It is at least 110 columns wide, on a narrower terminal and in a file as well.
+    """
+    from rich.console import Console
+    from rich.padding import Padding
+
+    console = Console(file=file, highlight=False, markup=False, emoji=False)
+    console.width = max(console.width, _WIDTH)
+    for line in about:
+        console.print(line, style="bold" if line is about[0] else None)
+    console.print(_latencies(summary))
+    console.print(Padding(_facts(summary), (0, 2)))
+    for warning in summary.warnings:
+        console.print(f"  ! {warning}", style="yellow")
+
+
+def _latencies(summary: Summary) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("latency", no_wrap=True)
+    for heading in ("unit", "mean", "90 % interval", "p50", "p90", "p95", "p99"):
+        table.add_column(heading, justify="left" if heading == "unit" else "right", no_wrap=True)
+    if summary.objectives:
+        table.add_column("SLO", no_wrap=True)
+        table.add_column("within", justify="right", no_wrap=True)
+    for name in _LATENCIES:
+        table.add_row(*_cells(summary, name))
+    return table
+
+
+def _cells(summary: Summary, name: str) -> Iterator[str]:
+    times = summary.latency[name]
+    unit, scale = ("s", 1.0) if times.mean_s >= 10 else ("ms", 1e3)
+    yield _LATENCIES[name]
+    yield unit
+    yield _number(times.mean_s * scale)
+    yield _interval(summary, name, scale / 1e3)
+    yield from (_number(times.percentile(percent) * scale) for percent in PERCENTILES.values())
+    if summary.objectives:
+        judged = [judgement for judgement in summary.objectives.values() if judgement.clause.latency == name]
+        yield "\n".join(map(_objective, judged))
+        yield "\n".join(_percent(judgement.share_within) for judgement in judged)
+
+
+def _interval(summary: Summary, name: str, per_ms: float) -> str:
+    interval = summary.intervals.get(f"mean_{name}_ms")
+    return "-" if interval is None else " - ".join(_number(bound * per_ms) for bound in interval)
+
+
+def _objective(judged: Judgement) -> str:
+    clause = judged.clause
+    return f"p{clause.percent:g} <= {format_seconds(clause.bound_s)}: {'met' if judged.met else 'MISSED'}"
+
+
+def _facts(summary: Summary) -> Table:
+    from rich.table import Table
+
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="bold")
+    for name, text in _statements(summary):
+        facts.add_row(name, text)
+    return facts
+
+
+def _statements(summary: Summary) -> Iterator[tuple[str, str]]:
+    result = summary.as_dict()
+    yield "Requests", _requests(summary)
+    yield "Throughput", _throughput(result)
+    yield "Peak", _peak(result)
+    if summary.request_goodput is not None:
+        yield "Goodput", _goodput(summary, summary.request_goodput)
+    yield "KV cache", _kv_cache(summary)
+    if summary.cost_usd_per_mtok_output is not None:
+        yield "Cost", f"${_number(summary.cost_usd_per_mtok_output)} per million output tokens"
+    if summary.energy_j_per_output_tok is not None:
+        yield "Energy", f"{_number(summary.energy_j_per_output_tok)} J per output token"
+    yield "Limited by", summary.binding.sentence
+    yield "State", summary.steadiness.statement
+    yield "Simulated", _effort(summary)
+
+
+def _requests(summary: Summary) -> str:
+    counts = f"{summary.completed:,} completed, {summary.failed:,} failed, {summary.rejected:,} rejected"
+    return f"{counts} in {format_seconds(summary.duration_s)}; {_number(summary.running_mean)} running on average"
+
+
+def _throughput(result: dict[str, Any]) -> str:
+    return (
+        f"{_number(result['request_throughput'])} requests/s; "
+        f"{_number(result['output_throughput'])} output tok/s, "
+        f"{_number(result['output_tok_s_per_gpu'])} per GPU; "
+        f"{_number(result['total_token_throughput'])} tok/s with input"
+    )
+
+
+def _peak(result: dict[str, Any]) -> str:
+    tokens = _number(result["max_output_tokens_per_s"])
+    return f"{tokens} output tok/s; {result['max_concurrent_requests']:,} requests at once"
+
+
+def _goodput(summary: Summary, goodput: float) -> str:
+    share = goodput * summary.duration_s / summary.completed if summary.completed else math.nan
+    return f"{_number(goodput)} requests/s within every bound of the SLO, {_percent(share)} of the completed"
+
+
+def _kv_cache(summary: Summary) -> str:
+    mean, peak = _percent(summary.kv_utilization_mean), _percent(summary.kv_utilization_peak)
+    hits = _percent(summary.prefix_hit_rate)
+    use = f"{mean} used on average, {peak} at most"
+    return f"{use}; prefix hits {hits}; {summary.preemptions:,} preemptions"
+
+
+def _effort(summary: Summary) -> str:
+    time = f"{format_seconds(summary.simulated_s)} in {format_seconds(summary.wall_s)}"
+    return f"{time}, {summary.engine_iterations:,} engine iterations"
+
+
+def _percent(share: float) -> str:
+    return "-" if math.isnan(share) else f"{share:.1%}"
+
+
+def _number(value: float) -> str:
+    """Print three digits, or all before the point from a hundred on."""
+    if not math.isfinite(value):
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:#.3g}"

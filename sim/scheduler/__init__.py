@@ -1,0 +1,14 @@
+"""Schedulers: one policy a file, chosen by ``kind``."""
+
+from typing import TYPE_CHECKING
+
+from sim.policy import union_of
+from sim.scheduler.base import Decision, Scheduler, State
+from sim.scheduler.running import Running
+
+if TYPE_CHECKING:
+    AnyScheduler = Scheduler
+else:
+    AnyScheduler = union_of(__name__, Scheduler)
+
+__all__ = ["AnyScheduler", "Decision", "Running", "Scheduler", "State"]

@@ -1,0 +1,165 @@
+"""The admitted requests of a replica; those that decode are kept as sums, so that no iteration visits each of them."""
+
+from __future__ import annotations
+
+import heapq
+
+from sim.request import Request, Status
+from sim.scheduler.window import Window
+
+__all__ = ["Running"]
+
+
+class Running:
+    """Admitted requests in admission order, those that decode summed up.
+
+    While a set of sequences decodes, each computes one token an iteration. So with *i* decode iterations done, one's
+    computed tokens are ``i + decode_offset``; it finishes at a known *i*; and it needs a new block whenever
+    ``(i + decode_offset) % block_size == 0``. A heap of finishes, the sum of offsets and a histogram of those remainders
+    answer every question about the next iterations in time that does not depend on how many sequences there are.
+
+    Parameters
+    ----------
+    block_size
+        Tokens of a KV block.
+    windows
+        Attention windows [tokens] whose capped context sums the cost model needs.
+
+    Attributes
+    ----------
+    order
+        All admitted requests in admission order; each is in one of the next three or decodes.
+    prefilling
+        Those whose prompt (after a preemption: prompt and emitted tokens) is not computed yet.
+    stalled
+        Those that would decode but got no token budget.
+    padding
+        Finished rows that their static batch still carries.
+    decoding
+        How many decode.
+    iteration
+        Decode iterations done.
+    """
+
+    def __init__(self, block_size: int, windows: tuple[int, ...] = ()) -> None:
+        self.order: dict[Request, None] = {}
+        self.prefilling: dict[Request, None] = {}
+        self.stalled: dict[Request, None] = {}
+        self.padding: dict[Request, None] = {}
+        self.decoding = 0
+        self.iteration = 0
+        self.windows = [Window(tokens) for tokens in windows]
+        self._admissions = 0
+        self._offsets = 0
+        self._new_blocks = [0] * block_size
+        self._finishes: list[tuple[int, int, int, Request]] = []
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @property
+    def last(self) -> Request:
+        """The request that was admitted last."""
+        return next(reversed(self.order))
+
+    def admit(self, request: Request) -> None:
+        """Take *request* in as the last admitted; it prefills first."""
+        self._admissions += 1
+        request.admission, request.status = self._admissions, Status.RUNNING
+        self.order[request] = self.prefilling[request] = None
+
+    def leave(self, request: Request) -> None:
+        """Remove *request*, which has finished or is preempted."""
+        del self.order[request]
+        for waiting in (self.prefilling, self.stalled, self.padding):
+            if request in waiting:
+                del waiting[request]
+                break
+        else:
+            self._stop_decoding(request)
+        request.admission = -1
+
+    def begin_decoding(self, request: Request) -> None:
+        """Move *request*, all of whose tokens but the last emitted are computed, to the decodes."""
+        self.prefilling.pop(request, None)
+        self.stalled.pop(request, None)
+        offset = request.decode_offset = request.computed_tokens - self.iteration
+        request.decode_ticket += 1
+        self.decoding += 1
+        self._offsets += offset
+        self._new_blocks[-offset % len(self._new_blocks)] += 1
+        finish = self.iteration + request.output_tokens - request.emitted_tokens
+        heapq.heappush(self._finishes, (finish, request.admission, request.decode_ticket, request))
+        for window in self.windows:
+            window.enter(request, self.iteration)
+
+    def stall(self, request: Request) -> None:
+        """Let a decoding *request* wait for token budget."""
+        self._stop_decoding(request)
+        self.stalled[request] = None
+
+    def pad(self, request: Request) -> None:
+        """Keep *request*, which has emitted its last token, as a row that pads its static batch."""
+        if self.prefilling.pop(request, request) is request:
+            self._stop_decoding(request)
+        self.padding[request] = None
+
+    def settle(self, request: Request) -> None:
+        """Bring the token counts of *request* up to date if it decodes; of others they are."""
+        if request in self.prefilling or request in self.stalled or request in self.padding:
+            return
+        request.computed_tokens = self.iteration + request.decode_offset
+        request.emitted_tokens = request.computed_tokens - request.input_tokens + 1
+
+    def context_tokens(self) -> int:
+        """Return the sum over the decodes of their tokens after the next iteration."""
+        return self.decoding * (self.iteration + 1) + self._offsets
+
+    def new_blocks(self, iterations: int, *, after: int = 0) -> int:
+        """Return the KV blocks that the decodes take in *iterations* iterations, which follow the next *after* ones."""
+        size = len(self._new_blocks)
+        cycles, rest = divmod(iterations, size)
+        start = self.iteration + after
+        return cycles * self.decoding + sum(self._new_blocks[(start + j) % size] for j in range(rest))
+
+    def affordable(self, blocks: int, *, after: int = 0) -> int:
+        """Return how many iterations, which follow the next *after* ones, *blocks* free blocks suffice for."""
+        size = len(self._new_blocks)
+        cycles, left = divmod(blocks, self.decoding)
+        start = self.iteration + after
+        for j in range(size):
+            left -= self._new_blocks[(start + j) % size]
+            if left < 0:
+                return cycles * size + j
+        return (cycles + 1) * size
+
+    def next_finish(self) -> int:
+        """Return the iterations up to and including the one in which the next decode finishes."""
+        self._drop_stale()
+        return self._finishes[0][0] - self.iteration
+
+    def advance(self, iterations: int) -> list[Request]:
+        """Let every decode compute *iterations* tokens; return those that have finished, in admission order."""
+        self.iteration += iterations
+        for window in self.windows:
+            window.advance(self.iteration)
+        done = []
+        self._drop_stale()
+        while self._finishes and self._finishes[0][0] <= self.iteration:
+            done.append(heapq.heappop(self._finishes)[3])
+            self._drop_stale()
+        return done
+
+    def _drop_stale(self) -> None:
+        finishes = self._finishes
+        while finishes and finishes[0][2] != finishes[0][3].decode_ticket:
+            heapq.heappop(finishes)
+
+    def _stop_decoding(self, request: Request) -> None:
+        self.settle(request)
+        request.decode_ticket += 1
+        self.decoding -= 1
+        self._offsets -= request.decode_offset
+        self._new_blocks[-request.decode_offset % len(self._new_blocks)] -= 1
+        for window in self.windows:
+            window.exit(request, self.iteration)

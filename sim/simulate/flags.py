@@ -1,0 +1,72 @@
+"""The engine's flags: as the experiment writes them, else as the engine version or the model has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+from sim.errors import did_you_mean
+from sim.experiment import EngineOptions, Experiment
+from sim.policy import kinds_of
+from sim.profiles.engine import EngineVersion
+from sim.profiles.hardware import Hardware
+from sim.profiles.model import Model
+from sim.scheduler import Scheduler
+
+__all__ = ["Flags", "decide"]
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """Every flag of the engine, decided; named and measured as in `EngineOptions`."""
+
+    scheduler: Scheduler
+    gpu_memory_utilization: float | None
+    prefix_caching: bool
+    cache_generated: bool
+    block_size: int
+    max_model_len: int
+
+    def left_open(self, options: EngineOptions) -> Iterator[tuple[str, Any]]:
+        """Yield the dotted path and value of every flag that *options* left open."""
+        for flag in fields(self):
+            if flag.name != "scheduler" and getattr(options, flag.name) is None:
+                yield f"engine.{flag.name}", getattr(self, flag.name)
+        written = options.scheduler.model_fields_set if options.scheduler is not None else ()
+        for name, value in self.scheduler.model_dump().items():
+            if name not in written:
+                yield f"engine.scheduler.{name}", value
+
+
+def decide(experiment: Experiment, model: Model, hardware: Hardware, version: EngineVersion) -> Flags:
+    """Return the flags of *experiment* on this engine version, model and hardware."""
+
+    def flag(name: str) -> Any:
+        written = getattr(experiment.engine, name)
+        return getattr(version, name) if written is None else written
+
+    max_model_len = experiment.engine.max_model_len or model.max_position_embeddings
+    return Flags(
+        scheduler=_scheduler(experiment, version, hardware, max_model_len),
+        gpu_memory_utilization=flag("gpu_memory_utilization"),
+        prefix_caching=flag("prefix_caching"),
+        cache_generated=flag("cache_generated"),
+        block_size=flag("block_size"),
+        max_model_len=max_model_len,
+    )
+
+
+def _scheduler(experiment: Experiment, version: EngineVersion, hardware: Hardware, max_model_len: int) -> Scheduler:
+    """Return the experiment's scheduler, else the engine version's; what it leaves open is as the version has it."""
+    written = experiment.engine.scheduler
+    kinds = kinds_of("sim.scheduler", Scheduler)
+    if written is None and version.scheduler not in kinds:
+        known = f"write engine.scheduler with one of {', '.join(kinds)}{did_you_mean(version.scheduler, kinds)}"
+        raise experiment.error("engine.kind", f"its scheduler {version.scheduler!r} is not simulated; {known}")
+    chosen = kinds[version.scheduler] if written is None else type(written)
+    offline = experiment.workload.arrivals.kind == "offline"
+    max_num_seqs, tokens = version.limits_on(hardware, offline=offline, max_model_len=max_model_len)
+    defaults = {"max_num_seqs": max_num_seqs, "max_num_batched_tokens": tokens}
+    given = {} if written is None else written.model_dump(exclude_unset=True)
+    return chosen(**{name: value for name, value in defaults.items() if name in chosen.model_fields} | given)

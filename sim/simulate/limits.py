@@ -1,0 +1,40 @@
+"""Which resource an average moment of a run waits for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sim.batch import Batch, Chunk
+from sim.cost import StepCost
+from sim.metrics.rows import StrideRows
+
+__all__ = ["time_shares"]
+
+_SAMPLES = 200
+
+
+def time_shares(strides: StrideRows, cost: StepCost) -> dict[str, float]:
+    """Return the share of the iteration time by resource, from up to 200 strides spread evenly over the busy time."""
+    if not len(strides.start_s):
+        return {}
+    busy_s = np.cumsum(strides.duration_s)
+    at_s = (np.arange(_SAMPLES) + 0.5) / _SAMPLES * busy_s[-1]
+    shares: dict[str, float] = {}
+    for row in np.searchsorted(busy_s, at_s):
+        for resource, share in cost.limits(_batch(strides, int(row), cost.windows)).items():
+            shares[resource] = shares.get(resource, 0.0) + share / _SAMPLES
+    return shares
+
+
+def _batch(strides: StrideRows, row: int, windows: tuple[int, ...]) -> Batch:
+    """Return what the middle iteration of a stride computes; its chunks taken as equal and without a past."""
+    chunks, tokens = int(strides.chunks[row]), int(strides.prefill_tokens[row])
+    decodes = int(strides.decodes[row])
+    context = int(strides.decode_context_tokens[row]) + decodes * (int(strides.iterations[row]) // 2)
+    return Batch(
+        chunks=tuple(Chunk(tokens // chunks, 0) for _ in range(chunks)),
+        decodes=decodes,
+        decode_context_tokens=context,
+        decode_window_tokens=tuple(min(context, decodes * window) for window in windows),
+        sampled=decodes + chunks,
+    )

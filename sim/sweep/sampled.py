@@ -1,0 +1,69 @@
+"""What sampled designs share: points of the unit cube, carried over to the axes."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from sim.sweep.base import Settings, Sweep
+
+if TYPE_CHECKING:
+    from scipy.stats.qmc import QMCEngine
+
+__all__ = ["Range", "Sampled"]
+
+
+class Range(BaseModel):
+    """Numbers from *low* to *high*."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    low: float = Field(description="Smallest value.")
+    high: float = Field(description="Largest value.")
+    scale: Literal["linear", "log"] = Field("linear", description="What is uniform: the value or its logarithm.")
+    whole: bool = Field(False, description="Round to whole numbers.")
+
+    def at(self, share: float) -> float | int:
+        """Return the value that the *share* of the range is below."""
+        if self.scale == "log":
+            value = self.low * math.exp(share * math.log(self.high / self.low))
+        else:
+            value = self.low + share * (self.high - self.low)
+        return round(value) if self.whole else value
+
+
+class Sampled(Sweep):
+    """Base of designs that spread a number of points over ranges and choices."""
+
+    __pydantic_extra__: dict[str, Range | Annotated[list[Any], Field(min_length=1)]]
+
+    num_points: int = Field(ge=1, description="Points to spread.")
+    design_seed: int = Field(1, ge=0, description="Seed of the design itself; no run draws from it.")
+
+    @model_validator(mode="after")
+    def _has_axes(self) -> Self:
+        if not self.axes:
+            raise ValueError("no axis: write such as workload.arrivals.rate: {low: 1, high: 20}")
+        for path, axis in self.axes.items():
+            if isinstance(axis, Range) and axis.high <= axis.low:
+                raise ValueError(f"{path}: high ({axis.high:g}) must be above low ({axis.low:g})")
+            if isinstance(axis, Range) and axis.scale == "log" and axis.low <= 0:
+                raise ValueError(f"{path}: low ({axis.low:g}) must be above 0 on a log scale")
+        return self
+
+    @abstractmethod
+    def _engine(self, dimensions: int) -> QMCEngine:
+        """Return the sequence of points of the unit cube."""
+
+    def settings(self) -> Iterator[Settings]:
+        """Yield each point; of a choice between values, each takes an equal part of its side of the cube."""
+        for shares in self._engine(len(self.axes)).random(self.num_points):
+            yield {path: _at(axis, float(share)) for (path, axis), share in zip(self.axes.items(), shares, strict=True)}
+
+
+def _at(axis: Range | list[Any], share: float) -> Any:
+    return axis.at(share) if isinstance(axis, Range) else axis[int(share * len(axis))]

@@ -1,0 +1,1 @@
+"""The web page. It only calls public functions of the rooms below."""

@@ -1,0 +1,63 @@
+"""The client: decides which request is sent next, and when. It keeps no clock of its own."""
+
+from __future__ import annotations
+
+import heapq
+import math
+
+from sim.request import Request
+from sim.workload.traffic import Traffic
+
+__all__ = ["Client"]
+
+
+class Client:
+    """Plays a `Traffic`: ask `next_s`, `send` then, and say when a request has `ended`, which may change `next_s`.
+
+    Open loop: every request is sent at its arrival. With slots (a closed loop, or a limit of what is in flight) a
+    request also waits for a slot, and its arrival becomes the time at which it is sent, since that is where clients
+    such as ``vllm bench serve --max-concurrency`` begin to measure.
+    """
+
+    def __init__(self, traffic: Traffic) -> None:
+        self._openers, self._place = traffic.openers, 0
+        self._follow_ups, self._think_s = traffic.follow_ups, traffic.think_s
+        self._turns: list[tuple[float, int, Request]] = []  # follow-ups whose time is known, a heap
+        self._slots = None if traffic.slots_open_s is None else sorted(traffic.slots_open_s.tolist())  # a heap too
+
+    @property
+    def next_s(self) -> float:
+        """When the next request is due [s]; infinite if none is, or not before another one has ended."""
+        if self._slots is None:
+            return self._head_s()
+        return max(self._head_s(), self._slots[0]) if self._slots else math.inf
+
+    def send(self) -> Request:
+        """Return the request that is due at `next_s`, its arrival set to that time."""
+        due_s = self.next_s
+        if self._slots is not None:
+            heapq.heappop(self._slots)
+        request = self._pop()
+        request.arrival_s = due_s
+        return request
+
+    def ended(self, request: Request, now_s: float) -> None:
+        """Take note that *request* was answered, refused or lost at *now_s*: its slot and its session go on."""
+        if self._slots is not None:
+            pause_s = 0.0 if self._think_s is None else float(self._think_s[request.index])
+            heapq.heappush(self._slots, now_s + pause_s)
+        turn = self._follow_ups.get(request.index)
+        if turn is not None:
+            heapq.heappush(self._turns, (now_s + turn.think_s, turn.index, turn))
+
+    def _head_s(self) -> float:
+        opener_s = self._openers[self._place].arrival_s if self._place < len(self._openers) else math.inf
+        return min(opener_s, self._turns[0][0]) if self._turns else opener_s
+
+    def _pop(self) -> Request:
+        if self._turns:
+            opener = self._openers[self._place] if self._place < len(self._openers) else None
+            if opener is None or self._turns[0][:2] < (opener.arrival_s, opener.index):
+                return heapq.heappop(self._turns)[2]
+        self._place += 1
+        return self._openers[self._place - 1]

@@ -1,0 +1,1 @@
+"""One adapter a file; a new one needs nothing else."""

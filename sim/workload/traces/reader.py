@@ -1,0 +1,195 @@
+"""Reads a trace file of any known kind, gzipped or not."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import itertools
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
+
+from sim.errors import TraceError, did_you_mean
+from sim.workload.traces.adapter import AUTO, Adapter, adapters
+from sim.workload.traces.row import Record, TraceRow
+
+__all__ = ["Trace", "read_trace"]
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A trace as read.
+
+    Attributes
+    ----------
+    format
+        Name of its adapter.
+    rows
+        Its requests by rising arrival; those of one instant in the order of the file.
+    failed
+        Requests that were left out because they had no answer.
+    warnings
+        What a reader should be told about the file.
+    """
+
+    format: str
+    rows: list[TraceRow]
+    failed: int
+    warnings: tuple[str, ...]
+
+
+def read_trace(path: Path, format: str = AUTO, limit: int | None = None) -> Trace:  # noqa: A002 - as in the YAML
+    """Read the requests of a trace file.
+
+    Parameters
+    ----------
+    path
+        JSON Lines or CSV, gzipped or not.
+    format
+        Name of an adapter, or `AUTO` to tell the kind by the keys of the first record.
+    limit
+        Stop after so many answered requests of the file.
+
+    Raises
+    ------
+    TraceError
+        The file cannot be read, is of no known kind, holds no request, or has a bad row (with its line).
+    """
+    file = _File(path)
+    records = file.records()
+    first = next(records, None)
+    if first is None:
+        raise TraceError("no requests in it", file=str(path))
+    adapter = (_recognised(first, path) if format == AUTO else adapters()[format])(path)
+    rows: list[TraceRow] = []
+    answered = 0
+    for record in itertools.chain([first], records):
+        try:
+            for row in adapter.rows(record):
+                rows.append(_checked(row, adapter, len(rows)))
+                answered += row.output_tokens > 0
+        except ValueError as problem:
+            raise TraceError(str(problem), file=str(path), line=file.line) from None
+        if limit is not None and answered >= limit:
+            break
+    return _finished(adapter, rows, limit)
+
+
+def _recognised(record: Record, path: Path) -> type[Adapter]:
+    for adapter in adapters().values():
+        if adapter.recognises(record):
+            return adapter
+    known = {column for adapter in adapters().values() for column in adapter.columns}
+    misspelt = [did_you_mean(column, known, limit=1) for column in record if column not in known]
+    columns = ", ".join(str(column) for column in record)
+    hint = next(filter(None, misspelt), "")
+    raise TraceError(
+        f"no kind of trace has the columns {columns}{hint}; known kinds: {', '.join(sorted(adapters()))}",
+        file=str(path),
+        line=1,
+    )
+
+
+def _checked(row: TraceRow, adapter: Adapter, place: int) -> TraceRow:
+    row.check()
+    if not (row.output_tokens or adapter.failures_answer_nothing):
+        raise ValueError("an answer of 0 tokens; it needs at least 1")
+    row.request_id = row.request_id or str(place)
+    return row
+
+
+def _finished(adapter: Adapter, rows: list[TraceRow], limit: int | None) -> Trace:
+    warnings = list(adapter.finish(rows))
+    answered = [row for row in rows if row.output_tokens]
+    failed = len(rows) - len(answered)
+    if limit is not None:
+        del answered[limit:]
+    if not answered:
+        raise TraceError(f"no request with an answer among its {failed}", file=str(adapter.path))
+    if failed:
+        warnings.append(f"{failed} of {len(rows)} requests had no answer and are left out")
+    late = sum(after.arrival_s < before.arrival_s for before, after in itertools.pairwise(answered))
+    if late and adapter.by_time:
+        warnings.append(f"{late} rows are earlier than the row before them; the requests are sorted by arrival")
+    answered.sort(key=lambda row: row.arrival_s)
+    if adapter.from_first:
+        start_s = answered[0].arrival_s
+        for row in answered:
+            row.arrival_s -= start_s
+    return Trace(adapter.name, answered, failed, tuple(warnings))
+
+
+class _File:
+    """A text file of records that knows the line it is at."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.line = path, 1
+
+    def records(self) -> Iterator[Record]:
+        """Yield the records of JSON Lines or CSV, told apart by the first character."""
+        try:
+            with self._open() as stream:
+                first = next((line for line in iter(stream.readline, "") if line.strip()), "")
+                stream.seek(0)
+                yield from self._json_lines(stream) if first.lstrip()[:1] in ("{", "[") else self._csv(stream)
+        except (OSError, EOFError, zlib.error) as problem:
+            raise TraceError(_reason(problem), file=str(self.path)) from None
+        except UnicodeDecodeError as problem:
+            raise TraceError(f"not a text file in UTF-8: {problem.reason}", file=str(self.path)) from None
+
+    def _open(self) -> TextIO:
+        with self.path.open("rb") as stream:
+            zipped = stream.read(2) == _GZIP_MAGIC
+        if zipped:
+            return gzip.open(self.path, "rt", encoding="utf-8-sig", newline="")
+        return self.path.open(encoding="utf-8-sig", newline="")
+
+    def _json_lines(self, stream: TextIO) -> Iterator[Record]:
+        for self.line, line in enumerate(stream, start=1):
+            if line.strip():
+                yield self._json_object(line)
+
+    def _json_object(self, line: str) -> Record:
+        try:
+            record: Any = json.loads(line, parse_constant=_refuse)
+        except (ValueError, RecursionError) as problem:
+            self._fail(f"not JSON: {problem}")
+        if not isinstance(record, dict):
+            self._fail("expected one JSON object a line")
+        return record
+
+    def _csv(self, stream: TextIO) -> Iterator[Record]:
+        table = csv.reader(stream, strict=True)
+        header: list[str] = []
+        try:
+            for cells in table:
+                self.line = table.line_num
+                if not any(cells):
+                    continue
+                if not header:
+                    header = [cell.strip() for cell in cells]
+                    continue
+                if len(cells) != len(header):
+                    self._fail(f"{len(cells)} cells under a header of {len(header)}")
+                yield {column: cell or None for column, cell in zip(header, cells, strict=True)}
+        except csv.Error as problem:
+            self.line = table.line_num
+            self._fail(f"not CSV: {problem}")
+
+    def _fail(self, message: str) -> NoReturn:
+        raise TraceError(message, file=str(self.path), line=self.line)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a number")
+
+
+def _reason(problem: Exception) -> str:
+    if isinstance(problem, OSError) and problem.strerror:
+        return f"cannot be read: {problem.strerror}"
+    return f"cannot be unpacked: {problem}"

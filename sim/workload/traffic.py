@@ -1,0 +1,70 @@
+"""What a workload amounts to: requests in order, and what holds some of them back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.request import Request
+
+__all__ = ["Floats", "Ints", "Measured", "Traffic", "requests_of"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Latencies that a trace brings along, one a request in the order of the workload, `nan` where missing [s]."""
+
+    ttft_s: Floats
+    tpot_s: Floats
+    e2e_s: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """All requests of a run and the rules by which a client sends them; `Client` plays them.
+
+    Attributes
+    ----------
+    requests
+        In the order of the workload: ``requests[i].index == i``, by rising ``arrival_s``. The arrival is the earliest
+        time at which the request may be sent.
+    slots_open_s
+        A client that limits what it has in flight has this many slots; each opens at its time, carries one request
+        at a time, and takes the next one in order. None: no limit.
+    think_s
+        Pause of the slot after request i has ended [s], one a request. None: no pause.
+    follow_ups
+        Index of a request -> the next turn of its session, sent ``think_s`` of that turn after this one has ended,
+        whatever its own ``arrival_s`` says.
+    measured
+        Latencies to compare with, if the trace has any.
+    warnings
+        What a reader of the results should know about the traffic.
+    """
+
+    requests: list[Request]
+    slots_open_s: Floats | None = None
+    think_s: Floats | None = None
+    follow_ups: dict[int, Request] = field(default_factory=dict)
+    measured: Measured | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def openers(self) -> list[Request]:
+        """The requests that wait for no other one, in order."""
+        waiting = {request.index for request in self.follow_ups.values()}
+        return [request for request in self.requests if request.index not in waiting] if waiting else self.requests
+
+
+def requests_of(
+    arrival_s: Floats, input_tokens: Sequence[int] | Ints, output_tokens: Sequence[int] | Ints
+) -> list[Request]:
+    """Make one request of each row of three columns, `arrival_s` rising."""
+    columns = [np.asarray(column).tolist() for column in (input_tokens, output_tokens, arrival_s)]
+    return [Request(index, *row) for index, row in enumerate(zip(*columns, strict=True))]

@@ -1,0 +1,79 @@
+"""The traffic of an experiment: when requests come, how long they are, how many there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from sim.workload.arrivals import AnyArrivals
+from sim.workload.arrivals.base import DrawnArrivals, RecordedArrivals
+from sim.workload.lengths import AnyLengths
+from sim.workload.prefix import SharedPrefix
+from sim.workload.traffic import Traffic, requests_of
+
+__all__ = ["DEFAULT_REQUESTS", "Workload", "generate"]
+
+DEFAULT_REQUESTS = 1000
+"""As many as ``vllm bench serve`` sends by default."""
+
+
+class Workload(BaseModel):
+    """Arrivals and lengths, chosen by ``kind``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    arrivals: AnyArrivals = Field(description="When requests are sent.")
+    lengths: AnyLengths | None = Field(None, description="How long prompts and answers are; a trace brings its own.")
+    num_requests: int | None = Field(
+        None, ge=1, description=f"Requests to send; missing: {DEFAULT_REQUESTS}, or the whole trace."
+    )
+    shared_prefix: SharedPrefix | None = Field(None, description="A beginning that prompts have in common.")
+
+    @model_validator(mode="after")
+    def _lengths_once(self) -> Self:
+        recorded = isinstance(self.arrivals, RecordedArrivals)
+        if recorded and self.lengths is not None:
+            raise ValueError("lengths must be left out, since these arrivals bring their own")
+        if not recorded and self.lengths is None:
+            raise ValueError(
+                "lengths is missing: write {kind: preset, name: chat} or"
+                " {kind: fixed, input_tokens: 1024, output_tokens: 128}"
+            )
+        return self
+
+
+def generate(workload: Workload, seed: int, beside: Path) -> Traffic:
+    """Draw the requests of *workload*.
+
+    Parameters
+    ----------
+    workload
+        What to draw.
+    seed
+        Not negative. Equal seeds give equal traffic; each purpose has a random stream of its own (`stream`).
+    beside
+        Folder of the experiment, to which the paths of traces and profiles are relative.
+
+    Raises
+    ------
+    TraceError, ProfileError
+        A trace or a workload profile cannot be used.
+    """
+    traffic = _traffic(workload, seed, beside)
+    if workload.shared_prefix is not None:
+        workload.shared_prefix.mark(traffic.requests, seed)
+    return traffic
+
+
+def _traffic(workload: Workload, seed: int, beside: Path) -> Traffic:
+    match workload.arrivals:
+        case RecordedArrivals() as recorded:
+            return recorded.replay(workload.num_requests, seed, beside)
+        case DrawnArrivals() as drawn if workload.lengths is not None:
+            count = workload.num_requests or DEFAULT_REQUESTS
+            schedule = drawn.schedule(count, seed, beside)
+            requests = requests_of(schedule.arrival_s, *workload.lengths.draw(count, seed, beside))
+            return Traffic(requests, schedule.slots_open_s, schedule.think_s)
+    raise NotImplementedError(f"arrivals of class {type(workload.arrivals).__name__}")

@@ -1,0 +1,18 @@
+"""Shared fixtures: where the published measurements lie, and markers that skip with a reason."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared"
+"""Folder of published measurements beside the repository; a user does not have it."""
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.get_closest_marker("shared") and not SHARED.is_dir():
+            item.add_marker(pytest.mark.skip(reason="the folder ../shared with published measurements is not here"))
+        if item.get_closest_marker("chromium") and not shutil.which("chromium"):
+            item.add_marker(pytest.mark.skip(reason="no chromium on the PATH"))

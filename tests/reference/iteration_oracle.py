@@ -1,0 +1,304 @@
+"""A naive serving engine, written from the rules of the iteration alone: the judge of the program's scheduling.
+
+One iteration at a time, one object a block, one name a token; slow, and meant to be obviously right. It shares no code
+with the program. ``docs/design.md``, "The iteration, exactly", is its only source. Where that text can be read in more
+than one way, this is the reading taken here:
+
+* An arrival at the very instant of a boundary is seen at that boundary.
+* Every duplicate stays unkeyed, not only one that is computed in the same iteration; among those of one iteration the
+  first in admission order gets the key. A duplicate does not inherit the key when the keyed block is evicted.
+* A block whose tokens belong to no segment is keyed too, by content that is the request's own: only that request can hit
+  it, after a preemption.
+* The cap of floor((input - 1)/block_size) hits holds after a preemption, too, and with `cache_generated`.
+* With `cache_generated` the full blocks of prompt and answer are keyed by the same rules as those of the prompt.
+* `continuous` counts the tokens it computes against the budget, cached ones not; a decode iteration has no budget.
+* `static` counts everybody's full length without regard to shared blocks when it cuts the batch, but takes blocks only as
+  the tokens are computed. Requests are admitted to a batch one after the other: look up, then take blocks.
+* ``static`` waits by the arrival of the first of those who wait now; a refused request counts as "to come" until its
+  arrival, and not as waiting after it.
+* Of a request that is refused nothing is ever computed; it may be refused although input + output - 1 tokens would fit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The engine: scheduler, pool and the four constants of the affine cost [s]."""
+
+    kind: str  # chunked_prefill, continuous or static
+    num_blocks: int
+    block_size: int
+    max_num_batched_tokens: int = 0
+    max_num_seqs: int = 0
+    batch_size: int = 0
+    max_wait_s: float = math.inf
+    prefix_caching: bool = False
+    cache_generated: bool = False
+    base_s: float = 1.0
+    per_token_s: float = 0.0
+    per_context_token_s: float = 0.0
+    per_seq_s: float = 0.0
+
+
+@dataclass(eq=False)
+class Block:
+    users: int = 0
+    key: tuple | None = None
+
+
+@dataclass(eq=False)
+class Job:
+    """One request and what became of it."""
+
+    index: int
+    arrival_s: float
+    input_tokens: int
+    output_tokens: int
+    segments: tuple[tuple[str, int], ...] = ()
+    output_segment: str | None = None
+
+    status: str = "waiting"
+    admitted_s: float = math.nan
+    first_token_s: float = math.nan
+    last_token_s: float = math.nan
+    preemptions: int = 0
+    cached_tokens: int = 0
+    computed: int = 0
+    emitted: int = 0
+    blocks: list[Block] = field(default_factory=list)
+
+    @property
+    def content(self) -> list[tuple]:
+        """What each token is, prompt and answer: (segment, offset in it), or the request's own."""
+        named = [(name, offset) for name, length in self.segments for offset in range(length)]
+        own = [("own", self.index, place) for place in range(len(named), self.input_tokens)]
+        answer = self.output_segment or ("answer", self.index)
+        return named + own + [(answer, offset) for offset in range(self.output_tokens)]
+
+    @property
+    def ahead(self) -> int:
+        """Tokens to compute before the next emission; 1 for a decode."""
+        return self.input_tokens + self.emitted - self.computed
+
+    @property
+    def finished(self) -> bool:
+        return self.emitted == self.output_tokens
+
+
+class Pool:
+    """Blocks: in use, free without a key, or free with a key, least recently freed first."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules, self.size = rules, rules.block_size
+        self.blank = [Block() for _ in range(rules.num_blocks)]
+        self.idle: list[Block] = []
+        self.by_key: dict[tuple, Block] = {}
+
+    def hits(self, job: Job) -> list[Block]:
+        found: list[Block] = []
+        if self.rules.prefix_caching:
+            content = job.content
+            for number in range(1, (job.input_tokens - 1) // self.size + 1):
+                block = self.by_key.get(tuple(content[: number * self.size]))
+                if block is None:
+                    break
+                found.append(block)
+        return found
+
+    def missing(self, job: Job, tokens: int) -> int:
+        """Blocks that *job* lacks to hold *tokens* tokens."""
+        return math.ceil(tokens / self.size) - len(job.blocks)
+
+    def can_take(self, count: int, but: list[Block] = ()) -> bool:
+        """Whether *count* blocks are free, those of *but* spared."""
+        return count <= len(self.blank) + len([block for block in self.idle if block not in but])
+
+    def touch(self, job: Job, hits: list[Block]) -> None:
+        for block in hits:
+            if block.users == 0:
+                self.idle.remove(block)
+            block.users += 1
+        job.blocks = list(hits)
+
+    def take(self, job: Job, count: int) -> None:
+        for _ in range(count):
+            if self.blank:
+                block = self.blank.pop()
+            else:
+                block = self.idle.pop(0)
+                del self.by_key[block.key]
+                block.key = None
+            block.users = 1
+            job.blocks.append(block)
+
+    def key(self, job: Job, before: int) -> None:
+        """Key the blocks that were filled since *job* had *before* tokens computed."""
+        if self.rules.prefix_caching:
+            content = job.content
+            end = job.computed if self.rules.cache_generated else min(job.computed, job.input_tokens)
+            for number in range(before // self.size, end // self.size):
+                key = tuple(content[: (number + 1) * self.size])
+                if key not in self.by_key and job.blocks[number].key is None:
+                    self.by_key[key] = job.blocks[number]
+                    job.blocks[number].key = key
+
+    def release(self, job: Job) -> None:
+        for block in reversed(job.blocks):
+            block.users -= 1
+            if block.users == 0:
+                (self.blank if block.key is None else self.idle).append(block)
+        job.blocks = []
+
+
+class Engine:
+    def __init__(self, rules: Rules) -> None:
+        self.rules, self.pool = rules, Pool(rules)
+        self.waiting: list[Job] = []
+        self.running: list[Job] = []  # in admission order
+
+    def arrive(self, job: Job) -> None:
+        if math.ceil((job.input_tokens + job.output_tokens) / self.rules.block_size) > self.rules.num_blocks:
+            job.status = "rejected"
+        else:
+            self.waiting.append(job)
+
+    def schedule(self, now: float, more_to_come: bool) -> list[tuple[Job, int]]:
+        """Return who computes how many tokens in the iteration that starts now; nothing if it does not start."""
+        if self.rules.kind == "static":
+            return self._static(now, more_to_come)
+        return self._chunked(now) if self.rules.kind == "chunked_prefill" else self._continuous(now)
+
+    def _chunked(self, now: float) -> list[tuple[Job, int]]:
+        budget = self.rules.max_num_batched_tokens
+        work, preempted = self._running_first(budget)
+        budget -= sum(tokens for _, tokens in work)
+        while self.waiting and budget and not preempted and len(self.running) < self.rules.max_num_seqs:
+            job, hits = self.waiting[0], self.pool.hits(self.waiting[0])
+            tokens = min(job.ahead - len(hits) * self.pool.size, budget)
+            if not self._admit(job, hits, tokens, now):
+                break
+            work.append((job, tokens))
+            budget -= tokens
+        return work
+
+    def _continuous(self, now: float) -> list[tuple[Job, int]]:
+        work: list[tuple[Job, int]] = []
+        used, limit = 0, self.rules.max_num_batched_tokens
+        while self.waiting and len(self.running) < self.rules.max_num_seqs:
+            job, hits = self.waiting[0], self.pool.hits(self.waiting[0])
+            tokens = job.ahead - len(hits) * self.pool.size
+            if (work and used + tokens > limit) or not self._admit(job, hits, tokens, now):
+                break
+            work.append((job, tokens))
+            used += tokens
+        return work or self._running_first(math.inf)[0]
+
+    def _static(self, now: float, more_to_come: bool) -> list[tuple[Job, int]]:
+        if self.running:
+            work = [(job, 1) for job in self.running if not job.finished]
+            for job, _ in work:
+                self.pool.take(job, self.pool.missing(job, job.computed + 1))
+            return work
+        full = len(self.waiting) >= self.rules.batch_size
+        if not self.waiting or not (full or now >= self.deadline_s or not more_to_come):
+            return []
+        work, reserved = [], 0
+        while self.waiting and len(work) < self.rules.batch_size:
+            job = self.waiting[0]
+            reserved += math.ceil((job.input_tokens + job.output_tokens) / self.pool.size)
+            if reserved > self.rules.num_blocks:
+                break
+            hits = self.pool.hits(job)
+            tokens = job.ahead - len(hits) * self.pool.size
+            assert self._admit(job, hits, tokens, now)
+            work.append((job, tokens))
+        return work
+
+    @property
+    def deadline_s(self) -> float:
+        """When a static batch starts at the latest."""
+        return self.waiting[0].arrival_s + self.rules.max_wait_s if self.waiting else math.inf
+
+    def _running_first(self, budget: float) -> tuple[list[tuple[Job, int]], bool]:
+        work: list[tuple[Job, int]] = []
+        preempted = False
+        for job in list(self.running):
+            if budget == 0:
+                break
+            if job not in self.running:
+                continue
+            tokens = min(job.ahead, budget)
+            missing = self.pool.missing(job, job.computed + tokens)
+            while job in self.running and not self.pool.can_take(missing):
+                self._preempt(self.running.pop())
+                preempted = True
+            if job in self.running:
+                self.pool.take(job, missing)
+                work.append((job, int(tokens)))
+                budget -= tokens
+        return work, preempted
+
+    def _preempt(self, job: Job) -> None:
+        self.pool.release(job)
+        job.computed = 0
+        job.preemptions += 1
+        self.waiting.insert(0, job)
+
+    def _admit(self, job: Job, hits: list[Block], tokens: int, now: float) -> bool:
+        past = len(hits) * self.pool.size
+        count = math.ceil((past + tokens) / self.pool.size) - len(hits)
+        if not self.pool.can_take(count, but=hits):
+            return False
+        self.pool.touch(job, hits)
+        self.pool.take(job, count)
+        job.computed = past
+        job.cached_tokens += past
+        if math.isnan(job.admitted_s):
+            job.admitted_s = now
+        self.running.append(self.waiting.pop(0))
+        return True
+
+    def compute(self, work: list[tuple[Job, int]], now: float) -> float:
+        """Run one iteration and return when it ends."""
+        rules = self.rules
+        padding = len([job for job in self.running if job.finished])  # only `static` keeps finished ones
+        now += (
+            rules.base_s
+            + rules.per_token_s * sum(tokens for _, tokens in work)
+            + rules.per_context_token_s * sum(job.computed + tokens for job, tokens in work)
+            + rules.per_seq_s * (len(work) + padding)
+        )
+        for job, tokens in work:
+            job.computed += tokens
+            self.pool.key(job, job.computed - tokens)
+            if job.ahead == 0:
+                job.emitted += 1
+                job.last_token_s = now
+                if job.emitted == 1:
+                    job.first_token_s = now
+                if job.finished:
+                    job.status = "completed"
+        if rules.kind != "static" or all(job.finished for job in self.running):
+            for job in [job for job in self.running if job.finished]:
+                self.running.remove(job)
+                self.pool.release(job)
+        return now
+
+
+def simulate(jobs: list[Job], rules: Rules) -> Engine:
+    """Play *jobs* to the end, each of which then says what became of it."""
+    coming = sorted(jobs, key=lambda job: (job.arrival_s, job.index))
+    engine, now = Engine(rules), 0.0
+    while coming or engine.waiting or engine.running:
+        while coming and coming[0].arrival_s <= now:
+            engine.arrive(coming.pop(0))
+        work = engine.schedule(now, bool(coming))
+        if work:
+            now = engine.compute(work, now)
+        elif coming or engine.waiting:
+            now = min([job.arrival_s for job in coming[:1]] + [engine.deadline_s] * (rules.kind == "static"))
+    return engine
