@@ -13,11 +13,22 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LATENCIES", "STATISTICS", "LoadKind", "Requests", "Run", "Steps", "latency", "load_of", "summary_of"]
+__all__ = [
+    "LATENCIES",
+    "STATISTICS",
+    "LoadKind",
+    "Requests",
+    "Run",
+    "Steps",
+    "latencies",
+    "latency",
+    "load_of",
+    "summary_of",
+]
 
 Floats = NDArray[np.float64]
 LoadKind = Literal["concurrency", "rate", "offline", "batch", "trace"]
-"""Closed loop; open loop [requests/s]; all at once; one static batch; the arrivals of the run's own `requests`."""
+"""Closed loop; open loop; all at once; one static batch; the arrivals of the run's own `requests`."""
 
 LATENCIES = ("ttft", "tpot", "itl", "e2e")
 STATISTICS = ("mean", "p50", "p90", "p95", "p99")
@@ -191,6 +202,8 @@ class Run:
         """Completed requests per second, from the counts where they are known, since tools print few digits."""
         if self.completed and self.duration_s:
             return self.completed / self.duration_s
+        if self.req_s is None and self.output_tok_s and self.output_len:
+            return self.output_tok_s / self.output_len
         return self.req_s
 
     @property
@@ -209,8 +222,16 @@ def latency(metric: str, values: Mapping[str, float | None], unit_s: float = 1.0
     return {f"{metric}_{name}_s": value for name, value in known.items()}
 
 
+def latencies(values: Mapping[str, Mapping[str, float | None]], unit_s: float = 1.0) -> dict[str, Any]:
+    """Return the fields of several latencies in units of *unit_s*, each by its `STATISTICS`."""
+    fields: dict[str, Any] = {}
+    for metric, statistics in values.items():
+        fields |= latency(metric, statistics, unit_s)
+    return fields
+
+
 def load_of(rate_rps: float | None, inflight: float | None) -> dict[str, Any]:
-    """Return the load of a client that sends *rate_rps* (infinite or None: as fast as it may), with *inflight* at most."""
+    """Return the load of a client that sends *rate_rps*, infinite or None if at will, with *inflight* at most."""
     if rate_rps is not None and math.isfinite(rate_rps):
         return {"load": "rate", "load_value": rate_rps, "inflight_cap": inflight}
     if inflight is not None:
@@ -223,9 +244,7 @@ def summary_of(requests: Requests) -> dict[str, Any]:
 
     Percentiles are interpolated linearly between the two nearest, as numpy's and the tools' are.
     """
-    fields: dict[str, Any] = {}
-    for metric in LATENCIES[:2] + LATENCIES[3:]:
-        fields |= latency(metric, _statistics(getattr(requests, f"{metric}_s")))
+    fields = latencies({metric: _statistics(getattr(requests, f"{metric}_s")) for metric in ("ttft", "tpot", "e2e")})
     for side in ("input", "output"):
         if (tokens := getattr(requests, f"{side}_tokens")) is not None:
             fields |= {f"{side}_len": float(tokens.mean()), f"{side}_len_std": float(tokens.std())}

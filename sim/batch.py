@@ -44,6 +44,8 @@ class Batch:
         Finished rows that a static batch still carries: they cost as sequences and emit nothing.
     sampled
         Sequences whose next token is sampled: every decode, and each chunk that ends its prompt.
+    group_tokens
+        Tokens that all attention ranks of the replica compute together; None: each as many as this one.
     """
 
     chunks: tuple[Chunk, ...] = ()
@@ -52,6 +54,7 @@ class Batch:
     decode_window_tokens: tuple[int, ...] = ()
     padding: int = 0
     sampled: int = 0
+    group_tokens: int | None = None
 
     @property
     def prefill_tokens(self) -> int:

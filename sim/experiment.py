@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
 
 from sim.cost import AnyCostModel, Roofline
 from sim.metrics.slo import SLO
+from sim.moe.mixture import Mixture
 from sim.policy import Policy
 from sim.profiles.parallelism import Parallelism
 from sim.profiles.quantization import Quantization
@@ -17,6 +18,7 @@ from sim.router import AnyRouter
 from sim.router.least_loaded import LeastLoaded
 from sim.scheduler import AnyScheduler
 from sim.sweep import AnySweep
+from sim.units import Seconds
 from sim.workload import Workload
 from sim.yamlfile import Document, read_yaml, validate
 
@@ -36,18 +38,45 @@ class Deployment(_Section):
     quantization: Quantization = Field(Quantization(), description="Data types; missing: the checkpoint's own.")
 
 
+class AllToAll(_Section):
+    """A library that carries tokens to the ranks of their experts and back."""
+
+    library: str = Field("deepep", description="Its calibrated profile.")
+    mode: Literal["low_latency", "high_throughput", "auto"] = Field(
+        "auto", description="auto: low latency up to 256 tokens of a rank, and high throughput beyond."
+    )
+
+
 class EngineOptions(_Section):
     """The serving engine and its flags, under vLLM's own names; a missing one is the engine version's default."""
 
     kind: str = Field("vllm", description="Engine profile.")
     version: str = Field("latest", description="Version of the engine; picks its defaults and constants.")
+    calibration: str | None = Field(
+        None,
+        description="Constants fitted to serving runs, by name or path; none: those of the engine profile; missing:"
+        " those of the engine's name, if there are any.",
+    )
     scheduler: AnyScheduler | None = Field(None, description="Missing: the engine version's own.")
+    all_to_all: AllToAll | None = Field(
+        None, description="How attention data parallel ranks reach routed experts; missing: gathered by collectives."
+    )
     gpu_memory_utilization: float | None = Field(None, gt=0, le=1, description="Share of the memory to use.")
     prefix_caching: bool | None = Field(None, description="Reuse the KV of equal prompt prefixes.")
     cache_generated: bool | None = Field(None, description="Key the blocks of answers, too.")
+    kv_layout: Literal["paged", "contiguous"] = Field(
+        "paged", description="contiguous: every request gets room for max_model_len at once, as before paged attention."
+    )
+    partial_reuse: bool | None = Field(None, description="Keep the partly filled last blocks of prompts, too.")
     block_size: int | None = Field(None, ge=1, le=4096, description="Tokens of a KV block [tokens].")
     max_model_len: int | None = Field(
         None, ge=1, description="Longest sequence accepted, answer included; missing: the model's own [tokens]."
+    )
+    request_timeout_s: Seconds | None = Field(
+        None, gt=0, allow_inf_nan=False, description="The server gives up what it has not answered by then [s]."
+    )
+    queue_timeout_s: Seconds | None = Field(
+        None, gt=0, allow_inf_nan=False, description="The server gives up what it has not admitted by then [s]."
     )
     num_gpu_blocks_override: int | None = Field(
         None, ge=1, description="KV blocks of a replica, instead of the memory plan's [blocks]."
@@ -69,6 +98,7 @@ class Experiment(_Section):
     name: str = Field("", description="Name of the experiment; missing: the file's.")
     model: str = Field(description="Model profile, or path to a Hugging Face config.json or its folder.")
     deployment: Deployment
+    moe: Mixture | None = Field(None, description="Load and placement of routed experts; missing: evenly loaded.")
     engine: EngineOptions = Field(EngineOptions(), description="Serving engine and flags.")
     cost_model: AnyCostModel = Field(Roofline(), description="What an iteration costs.")
     stride: Literal["on", "off"] = Field("on", description="off: step every iteration by itself; same answers.")
@@ -85,6 +115,11 @@ class Experiment(_Section):
     @classmethod
     def _grid_unless_named(cls, sweep: Any) -> Any:
         return {"kind": "grid", **sweep} if isinstance(sweep, dict) else sweep
+
+    @property
+    def document(self) -> Document:
+        """What it was read from, with the overrides."""
+        return self._document
 
     @property
     def folder(self) -> Path:

@@ -39,6 +39,8 @@ class Request:
         Name of the answer, by which a later prompt may contain it.
     session_id, turn, think_s
         A later turn of a session is sent *think_s* after the turn before it has finished.
+    patience_s
+        How long after its arrival its client gives it up, if it is not answered in full by then [s].
     computed_tokens
         Tokens whose KV is in the cache: 0 when waiting, growing while running. Stands still inside a decode stride.
     emitted_tokens
@@ -69,6 +71,7 @@ class Request:
     think_s: float = 0.0
     priority: int = 0
     traffic_class: str = ""
+    patience_s: float = float("inf")
 
     status: Status = Status.WAITING
     reason: str = ""

@@ -10,6 +10,15 @@ SHARED = ROOT.parent / "shared"
 """Folder of published measurements beside the repository; a user does not have it."""
 
 
+def pytest_addoption(parser):
+    parser.addoption("--update-golden", action="store_true", help="write the golden results anew")
+
+
+@pytest.fixture
+def update_golden(request):
+    return request.config.getoption("--update-golden")
+
+
 def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("shared") and not SHARED.is_dir():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import re
 import zlib
@@ -24,7 +25,8 @@ MAX_BYTES = 256 << 20
 MAX_YAML_CHARACTERS = 8 << 20  # YAML is read by Python itself, some 0.2 MB/s
 _GZIP = b"\x1f\x8b"
 _YAML = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|---[ \t]*\r?\n)*[A-Za-z_][\w.-]*:(?:\s|$)")
-_SEPARATOR = re.compile(r"\|?[\s:|-]*-[\s:|-]*\|[\s:|-]*")
+_VALUE = re.compile(r"[^\s,]")
+_RULE = frozenset("|:- ")  # what the line below the header of a Markdown table is made of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Content:
 
     @cached_property
     def objects(self) -> tuple[Record, ...]:
-        """All JSON objects in the file, whether alone, in a list, one a line or one after another; or its YAML mapping."""
+        """All JSON objects, whether alone, in a list, one a line or one after another; or the YAML mapping."""
         with suppress(TraceError):
             return tuple(self._parsed())
         return ()
@@ -96,7 +98,7 @@ class Content:
         except TraceError as problem:
             return problem
         seen = f"an object with the keys {', '.join(keys[:8])}" if keys else self._description()
-        return TraceError(f"holds no benchmark result that this program knows, but {seen}; known: {known}", file=self.file)
+        return TraceError(f"holds no result of a known tool, but {seen}; known: {known}", file=self.file)
 
     @property
     def _is_json(self) -> bool:
@@ -116,12 +118,13 @@ class Content:
             yield Record(parse_yaml(self.text, self.file, TraceError).data, self.file)
 
     def _json(self) -> Iterator[Record]:
-        decoder, position = json.JSONDecoder(), 0
-        while rest := re.compile(r"[^\s,]").search(self.text, position):
-            line = self.text.count("\n", 0, rest.start()) + 1
-            value, position = self._decoded(decoder, rest.start(), line)
+        decoder, position, line = json.JSONDecoder(), 0, 1
+        while rest := _VALUE.search(self.text, position):
+            line += self.text.count("\n", position, rest.start())
+            value, end = self._decoded(decoder, rest.start(), line)
             items = value if isinstance(value, list) else [value]
             yield from (Record(item, self.file, line) for item in items if isinstance(item, dict))
+            line, position = line + self.text.count("\n", rest.start(), end), end
 
     def _decoded(self, decoder: json.JSONDecoder, start: int, line: int) -> tuple[Any, int]:
         try:
@@ -154,19 +157,12 @@ class Content:
             yield Table(self.file, header, tuple(rows), tuple(lines))
 
     def _markdown(self) -> Iterator[Table]:
-        numbered = [(number, line.strip()) for number, line in enumerate(self.lines, 1)]
-        for (_, head), (below, separator) in zip(numbered, numbered[1:], strict=False):
-            if head.startswith("|") and _SEPARATOR.fullmatch(separator):
-                body = [(number, line) for number, line in self._while_table(numbered[below:])]
-                rows = tuple(_cells(line) for _, line in body)
-                yield Table(self.file, _cells(head), rows, tuple(number for number, _ in body))
-
-    @staticmethod
-    def _while_table(numbered: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-        for number, line in numbered:
-            if not line.startswith("|"):
-                return
-            yield number, line
+        numbered = ((number, line.strip()) for number, line in enumerate(self.lines, 1))
+        for drawn, block in itertools.groupby(numbered, key=lambda item: item[1].startswith("|")):
+            (_, head), *body = list(block)
+            if drawn and body and set(body[0][1]) <= _RULE:
+                rows = tuple(_cells(line) for _, line in body[1:])
+                yield Table(self.file, _cells(head), rows, tuple(number for number, _ in body[1:]))
 
 
 def read_content(path: str | Path) -> Content:
@@ -191,7 +187,7 @@ def read_content(path: str | Path) -> Content:
 
 def _gunzipped(raw: bytes, file: str) -> bytes:
     """Return what *raw* unpacks to, but not much more than is allowed: a small file may unpack to terabytes."""
-    unpacker, content = zlib.decompressobj(wbits=31), b""
+    unpacker, content = zlib.decompressobj(wbits=31), bytearray()
     try:
         while raw and len(content) <= MAX_BYTES:
             content += unpacker.decompress(raw, MAX_BYTES + 1 - len(content))
@@ -200,7 +196,7 @@ def _gunzipped(raw: bytes, file: str) -> bytes:
                 raw, unpacker = unpacker.unused_data, zlib.decompressobj(wbits=31)
     except zlib.error:
         raise TraceError("is a broken gzip file", file=file) from None
-    return content
+    return bytes(content)
 
 
 def _cells(line: str) -> tuple[str, ...]:

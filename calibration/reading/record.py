@@ -78,6 +78,18 @@ class Record:
             raise self.error(key, f"expected true or false, got {_shown(value)}")
         return truth
 
+    def numbers(self, fields: Mapping[str, str]) -> dict[str, Any]:
+        """Return the number of each field, which *fields* maps to its key."""
+        return {field: self.number(key) for field, key in fields.items()}
+
+    def wholes(self, fields: Mapping[str, str]) -> dict[str, Any]:
+        """Return the whole number of each field, which *fields* maps to its key."""
+        return {field: self.whole(key) for field, key in fields.items()}
+
+    def texts(self, fields: Mapping[str, str]) -> dict[str, Any]:
+        """Return the text of each field, which *fields* maps to its key."""
+        return {field: self.text(key) for field, key in fields.items()}
+
     def child(self, *keys: str) -> Record:
         """Return the object below the first of *keys*; an empty one if there is none."""
         key, value = self._first(keys)

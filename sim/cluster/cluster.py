@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from simpy import Environment
 
 from sim.cluster.clock import ARRIVALS, Moment
+from sim.cluster.deadlines import Timeouts
+from sim.cluster.lockstep import Lockstep, Rank
 from sim.cluster.replica import Replica
 from sim.cost import StepCost
 from sim.kv import KvCache
@@ -21,6 +24,8 @@ from sim.workload.traffic import Traffic
 
 __all__ = ["Cluster", "Engine"]
 
+R = TypeVar("R", bound=Replica)
+
 
 @dataclass(frozen=True, slots=True)
 class Engine:
@@ -32,8 +37,12 @@ class Engine:
         KV blocks of a replica, and tokens of a block.
     max_model_len
         Longest sequence that is accepted, answer included [tokens].
+    timeouts
+        After how long it gives requests up.
     by_iteration
         Step every iteration by itself instead of in strides.
+    attention_ranks
+        Ranks of a replica with requests of their own, in lockstep; blocks and limits are those of one rank.
     """
 
     scheduler: Scheduler
@@ -44,6 +53,9 @@ class Engine:
     cache_generated: bool
     max_model_len: int
     by_iteration: bool = False
+    attention_ranks: int = 1
+    partial_blocks: bool = False
+    timeouts: Timeouts = field(default_factory=Timeouts)
 
     def kv_cache(self) -> KvCache:
         """Return the empty KV cache of a replica."""
@@ -52,6 +64,7 @@ class Engine:
             self.block_size,
             prefix_caching=self.prefix_caching,
             cache_generated=self.cache_generated,
+            partial_blocks=self.partial_blocks,
         )
 
 
@@ -78,7 +91,7 @@ class Cluster:
         self._arrival: Moment | None = None
         self._arrival_s = math.inf
         self._waits_for_batches = engine.scheduler.keeps_batch
-        self._replicas = [self._replica(engine, index) for index in range(replicas)]
+        self._replicas = self._servers(engine, replicas)
 
     def run(self) -> StrideRows:
         """Serve all requests to the end and return the strides; what became of a request is written on it."""
@@ -86,8 +99,18 @@ class Cluster:
         self._env.run()
         return self._log.rows()
 
-    def _replica(self, engine: Engine, index: int) -> Replica:
-        return Replica(
+    def _servers(self, engine: Engine, replicas: int) -> Sequence[Replica]:
+        """Return what the router chooses among: replicas, or the attention ranks of all of them."""
+        number = engine.attention_ranks
+        if number == 1:
+            return [self._replica(engine, index, Replica) for index in range(replicas)]
+        ranks = [self._replica(engine, index, Rank) for index in range(replicas * number)]
+        for first in range(0, len(ranks), number):
+            Lockstep(self._env, ranks[first : first + number])
+        return ranks
+
+    def _replica(self, engine: Engine, index: int, kind: type[R]) -> R:
+        return kind(
             self._env,
             index,
             engine.scheduler,
@@ -96,6 +119,7 @@ class Cluster:
             self._log,
             max_model_len=engine.max_model_len,
             by_iteration=engine.by_iteration,
+            timeouts=engine.timeouts,
             more_to_come=lambda: self._client.next_s < math.inf,
             on_done=self._done,
         )

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 from simpy import Environment
 
 from sim.batch import Batch, Blocked, Chunk
-from sim.cluster.clock import ARRIVALS, BOUNDARIES, Moment
+from sim.cluster.clock import ARRIVALS, BEGINNINGS, ENDS, Moment
+from sim.cluster.deadlines import Deadlines, Timeouts
 from sim.cluster.emissions import Emissions
 from sim.cluster.stride import Stride
-from sim.cost import StepCost
+from sim.cost import Pace, StepCost
 from sim.kv import KvCache
 from sim.metrics.rows import StrideLog
 from sim.request import Request, Status
-from sim.scheduler import Decision, Running, Scheduler, State
+from sim.scheduler import Decision, Queue, Running, Scheduler, State
 
 __all__ = ["Replica"]
 
@@ -31,10 +31,12 @@ class Replica:
         Longest sequence that the engine accepts, answer included [tokens].
     by_iteration
         Step every iteration by itself instead of in strides.
+    timeouts
+        After how long the engine gives requests up.
     more_to_come
         Tells whether any arrival is scheduled.
     on_done
-        Called with every request that completes or is rejected.
+        Called with every request that completes, is rejected or fails.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Replica:
         *,
         max_model_len: int,
         by_iteration: bool,
+        timeouts: Timeouts,
         more_to_come: Callable[[], bool],
         on_done: Callable[[Request], None],
     ) -> None:
@@ -55,10 +58,13 @@ class Replica:
         self._env, self._scheduler, self._cost, self._kv, self._log = env, scheduler, cost, kv, log
         self._max_model_len, self._by_iteration = max_model_len, by_iteration
         self._more_to_come, self._on_done = more_to_come, on_done
-        self._state = State(deque(), Running(kv.block_size, cost.windows), kv)
+        self._deadlines = Deadlines(env, timeouts, self._give_up)
+        self._state = State(Queue(scheduler.order), Running(kv.block_size, cost.windows), kv, scheduler.notes())
+        kv.settle = self._state.running.settle
         self._emissions = Emissions()
         self._stride: Stride | None = None
         self._next: Moment | None = None
+        self._leaving: list[Request] = []  # given up while running: they leave when the stride ends
 
     def submit(self, request: Request) -> None:
         """Take *request* from the router: the engine sees it when HTTP and tokenisation are done."""
@@ -69,6 +75,7 @@ class Replica:
             self._on_done(request)
             return
         self.outstanding += 1
+        self._deadlines.watch(request)
         request.queued_s = request.arrival_s + self._cost.admission_delay_s(request.input_tokens)
         if request.queued_s > self._env.now:
             Moment(self._env, request.queued_s, lambda: self._enqueue(request), ARRIVALS)
@@ -85,29 +92,62 @@ class Replica:
             return f"{request.total_tokens} tokens exceed max_model_len {self._max_model_len}"
         if not self._kv.fits(request):
             return f"{self._kv.blocks(request.total_tokens)} KV blocks needed, the pool has {self._kv.num_blocks}"
-        return ""
+        return self._scheduler.never(request, self._kv)
 
     def _enqueue(self, request: Request) -> None:
-        self._state.waiting.append(request)
-        if self._stride is None:
+        if request.status is Status.FAILED:  # its client did not wait for the tokenisation
+            return
+        waiting, stride = self._state.waiting, self._stride
+        refusal = self._scheduler.refusal(self._state)
+        if refusal:
+            request.status, request.reason = Status.REJECTED, refusal
+            self._close(request)
+            return
+        waiting.arrive(request)
+        if stride is None:
             self._begin_at(self._env.now)
-        elif self._stride.decision.blocked is Blocked.NO and self._stride.iterations > 1:
+            return
+        blocked = stride.decision.blocked
+        if blocked is Blocked.NO or (blocked is Blocked.KV_BLOCKS and waiting[0] is request):
+            self._cut(stride)
+
+    def _give_up(self, request: Request, reason: str) -> None:
+        """Serve *request* no longer: at once if it waits, from the end of the iteration on if it runs."""
+        self._fail(request, reason)
+        if request.admission >= 0:
+            self._leaving.append(request)
+        elif request in self._state.waiting:
+            self._state.waiting.remove(request)
+            self._kv.forget(request)
+        if self._stride is not None:
             self._cut(self._stride)
 
+    def _fail(self, request: Request, reason: str) -> None:
+        request.status, request.reason = Status.FAILED, reason
+        self._close(request)
+
+    def _close(self, request: Request) -> None:
+        """Tell that nothing more becomes of *request*."""
+        self.outstanding -= 1
+        self._deadlines.forget(request)
+        self._on_done(request)
+
     def _cut(self, stride: Stride) -> None:
-        """End *stride* at the first boundary that sees what has just arrived."""
+        """End *stride* at the first boundary that sees what has just happened."""
+        if stride.iterations == 1:
+            return
         iterations = stride.iterations_until(self._env.now)
         if iterations < stride.iterations:
             stride.iterations = iterations
-            self._schedule(stride.end_s(), self._end)
+            self._schedule(stride.end_s(), self._end, ENDS)
 
     def _begin_at(self, at_s: float) -> None:
-        self._schedule(at_s, self._begin)
+        self._schedule(at_s, self._begin, BEGINNINGS)
 
-    def _schedule(self, at_s: float, action: Callable[[], None]) -> None:
+    def _schedule(self, at_s: float, action: Callable[[], None], rank: int) -> None:
         if self._next is not None:
             self._next.cancel()
-        self._next = Moment(self._env, at_s, action, BOUNDARIES)
+        self._next = Moment(self._env, at_s, action, rank, self.index)
 
     def _begin(self) -> None:
         """Schedule the next iteration, ask what it costs, and let time pass until it is done."""
@@ -124,28 +164,38 @@ class Replica:
         self._start(self._scheduler.schedule(state))
 
     def _start(self, decision: Decision) -> None:
-        running, now_s = self._state.running, self._env.now
+        batch = self._batch(decision)
+        pace = self._cost.pace(batch, self._growing())
+        stride = self._stride_of(decision, batch, pace, self._horizon(decision, pace.iterations))
+        self._schedule(stride.end_s(), self._end, ENDS)
+
+    def _growing(self) -> tuple[int, ...]:
+        return tuple(window.growing for window in self._state.running.windows)
+
+    def _stride_of(self, decision: Decision, batch: Batch, pace: Pace, iterations: int) -> Stride:
+        """Enter the stride that begins now."""
+        now_s = self._env.now
         for request in decision.silenced:
             self._emissions.leave(request)
         for request in decision.resumed:
             self._emissions.join(request)
-        batch = self._batch(decision)
-        pace = self._cost.pace(batch, tuple(window.growing for window in running.windows))
-        stride = Stride(
-            start_s=now_s,
-            pace=pace,
-            iterations=self._horizon(decision, pace.iterations),
-            batch=batch,
-            decision=decision,
-            waiting=len(self._state.waiting),
-            running=len(running),
-            steady_gaps=self._emissions.at(now_s) if decision.decodes else 0,
-        )
+        for request in decision.failed:
+            self._kv.forget(request)
+            self._fail(request, request.reason)
         for request, _ in decision.prefills:
             if request.admitted_s != request.admitted_s:  # nan: its first admission
                 request.admitted_s = now_s
-        self._stride = stride
-        self._schedule(stride.end_s(), self._end)
+        self._stride = Stride(
+            start_s=now_s,
+            pace=pace,
+            iterations=iterations,
+            batch=batch,
+            decision=decision,
+            waiting=len(self._state.waiting),
+            running=len(self._state.running),
+            steady_gaps=self._emissions.at(now_s) if decision.decodes else 0,
+        )
+        return self._stride
 
     def _batch(self, decision: Decision) -> Batch:
         running = self._state.running
@@ -171,13 +221,11 @@ class Replica:
             return 1
         if decision.blocked is Blocked.KV_BLOCKS and not self._kv.lacks_for_good(self._state.waiting[0]):
             return 1
-        horizon = min(
-            running.next_finish(),
-            pace_iterations,
-            1 + running.affordable(self._kv.free, after=1),
-            *(window.next_crossing(running.iteration) for window in running.windows),
-        )
-        return max(int(horizon), 1)
+        crossings = (window.next_crossing(running.iteration) for window in running.windows)
+        horizon = max(int(min(running.next_finish(), decision.iterations, pace_iterations, *crossings)), 1)
+        if running.new_blocks(horizon - 1, after=1) > self._kv.free:
+            horizon = 1 + running.affordable(self._kv.free, after=1)
+        return horizon
 
     def _end(self) -> None:
         """Complete the stride: tokens are emitted, finished requests leave, the next iteration begins."""
@@ -190,12 +238,11 @@ class Replica:
         finished.sort(key=lambda request: request.admission)
         for request in finished:
             self._finish(request)
+        if self._leaving:
+            self._let_go()
         if self._scheduler.keeps_batch:
             self._dissolve()
-        if finished:  # whoever was waiting for an answer may send the next request at this very instant
-            self._begin_at(end_s)
-        else:
-            self._begin()
+        self._begin_at(end_s)
 
     def _complete_decodes(self, stride: Stride, end_s: float) -> list[Request]:
         running, k = self._state.running, stride.iterations
@@ -214,7 +261,6 @@ class Replica:
         finished = []
         for request, tokens in decision.prefills:
             request.computed_tokens += tokens
-            self._state.publish_writers(request)
             self._kv.publish(request)
             if request.computed_tokens < request.prefill_tokens:
                 continue
@@ -236,9 +282,23 @@ class Replica:
             self._state.running.pad(request)
         else:
             self._remove(request)
-        request.status = Status.COMPLETED
-        self.outstanding -= 1
-        self._on_done(request)
+        if request.status is not Status.FAILED:
+            request.status = Status.COMPLETED
+            self._close(request)
+
+    def _let_go(self) -> None:
+        """Let those leave who were given up during the stride and have not finished with it."""
+        leaving, self._leaving = self._leaving, []
+        running = self._state.running
+        for request in leaving:
+            if request.admission < 0 or request in running.padding:
+                continue
+            if running.is_decoding(request):
+                self._emissions.leave(request)
+            if self._scheduler.keeps_batch:
+                running.pad(request)
+            else:
+                self._remove(request)
 
     def _remove(self, request: Request) -> None:
         self._state.running.leave(request)

@@ -5,8 +5,10 @@ A file is imported only when its command is called, so help is instant.
 
 COMMANDS = {
     "run": "simulate one experiment",
+    "sweep": "simulate every point of an experiment's sweep",
     "size": "does a model fit, and how many tokens of KV cache",
     "profiles": "list, show, add and check hardware, models, engines and workloads",
+    "moe": "place the experts of a mixture on ranks",
     "trace": "inspect and convert traces",
     "schema": "print the JSON schema of an experiment",
 }

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from sim.errors import ProfileError
-from sim.profiles.calibrated import (
-    AllReduceConstants,
-    DecodeConstants,
-    HardwareCalibration,
-
-    RooflineConstants,
-)
+from sim.profiles.calibrated import Constant, ExpertConstants, GemmConstants, HardwareCalibration
 from sim.profiles.hardware import Hardware
 from sim.profiles.quantization import bytes_per_element
+from sim.units import KIB, MIB
 
-__all__ = ["Accelerator", "Factors", "GemmType", "Rates", "WEIGHT_ONLY"]
+__all__ = [
+    "Accelerator",
+    "DecodeRates",
+    "ExpertRates",
+    "Factors",
+    "GemmRates",
+    "LinkRates",
+    "MemoryRates",
+    "PrefillRates",
+    "Protocol",
+]
 
-WEIGHT_ONLY = ("int4", "mxfp4", "q8_0", "q4_k_m")
+_WEIGHT_ONLY = ("int4", "mxfp4", "q8_0", "q4_k_m")
 """Weight types whose product runs in 16 bits: Marlin and GGUF kernels unpack them on the fly."""
 _MULTIPLIES_IN = {"fp32": "tf32", "fp8_block": "fp8", "nvfp4": "fp4"}
 _SIXTEEN_BITS = ("bf16", "fp16")
+_SIMILAR = {"fp8": "fp8_block", "fp8_block": "fp8", "int8": "fp8"}
+"""Type whose constants serve where a type has none."""
+_SMALL_BYTES, _MANY_RANKS = 512.0 * KIB, 4
+_MEDIUM_BYTES = 8.0 * MIB
+"""Messages below these sizes go one-shot (half of that over many ranks) and two-shot, larger ones to the library.
 
-_Table = TypeVar("_Table")
+vLLM, csrc/custom_all_reduce.cuh and `max_size` of custom_all_reduce.py.
+"""
+_TILE = 128
+_PROCESSORS = 128
+"""Assumed where a profile does not say into how many units the accelerator is divided."""
+
+_Constants = TypeVar("_Constants")
 
 
 class Factors(NamedTuple):
@@ -34,92 +51,203 @@ class Factors(NamedTuple):
     launch: float = 1.0
 
 
-class Rates(NamedTuple):
-    """What one kernel family reaches."""
+class GemmRates(NamedTuple):
+    """A matrix product: depth for one step along k, quantising for one input element [s]."""
 
     flops_per_s: float
     bytes_per_s: float
-    launch_s: float
+    depth_s: float
+    prologue: float
     sharpness: float
-
-
-class GemmType(NamedTuple):
-    """A matrix product of one weight type."""
-
-    rates: Rates
+    launch_s: float
+    quantise_s: float
     weight_bytes: float
-    quantise_bytes: float
+
+
+class DecodeRates(NamedTuple):
+    """Decode attention: a tile is one KV head of one sequence [s], spread over all processors."""
+
+    flops_per_s: float
+    bytes_per_s: float
+    tile_s: float
+    launch_s: float
+
+
+class PrefillRates(NamedTuple):
+    """Prefill attention: tile and depth for 128 queries of a head, writing for one byte of new KV [s]."""
+
+    flops_per_s: float
+    bytes_per_s: float
+    depth_s: float
+    tile_s: float
+    sharpness: float
+    launch_s: float
+    write_s: float
+
+
+class ExpertRates(NamedTuple):
+    """Grouped products: passes over one element of own rows, and of the rows of all ranks [s]."""
+
+    flops_per_s: float
+    bytes_per_s: float
+    sharpness: float
+    launch_s: float
+    row_s: float
+    sort_s: float
+    weight_bytes: float
+
+
+class Protocol(NamedTuple):
+    """One algorithm of a collective, for messages below some size; a faster start than *floor_s* is not believed."""
+
+    below_bytes: float
+    bytes_per_s: float
+    launch_s: float
+    floor_s: float = 0.0
+
+
+class LinkRates(NamedTuple):
+    """A collective over some number of ranks: its algorithms, for messages of growing size."""
+
+    small: Protocol
+    medium: Protocol
+    large: Protocol
+
+
+class MemoryRates(NamedTuple):
+    """A kernel that only moves bytes."""
+
+    bytes_per_s: float
+    launch_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """One accelerator with the constants of its kernels."""
+    """One accelerator with the constants of its kernels.
+
+    Attributes
+    ----------
+    kernels
+        Engine whose own constants win over the common ones.
+    """
 
     hardware: Hardware
     calibration: HardwareCalibration
     factors: Factors = field(default_factory=Factors)
+    kernels: str = ""
 
-    def gemm(self, weights: str, activations: str | None = None) -> GemmType:
+    def gemm(self, weights: str, activations: str | None = None) -> GemmRates:
         """Return the matrix product for a weight type.
 
-        A type that the hardware cannot multiply, one that is only a way to store weights, and any type with 16-bit
-        *activations* run as a 16-bit product that reads fewer bytes. A type without constants takes those of bf16.
+        A type that the hardware cannot multiply, one that is only a way to store weights, and any type with
+        16-bit *activations* run as a 16-bit product that reads fewer bytes. A type without constants of its
+        own takes those of a similar one.
         """
-        table, peaks = self.calibration.gemm, self.hardware.peak_flops
-        multiplied = _MULTIPLIES_IN.get(weights, weights)
-        if weights in WEIGHT_ONLY or activations in _SIXTEEN_BITS or multiplied not in peaks:
-            multiplied, weights_as = self._sixteen_bits(), "bf16"
-        else:
-            weights_as = weights
-        constants = table.get(weights_as, table["bf16"])
-        quantise_bytes = 0.0 if multiplied in (*_SIXTEEN_BITS, "tf32") else 3.0 * constants.quantise.value
-        return GemmType(self._rates(constants, multiplied), bytes_per_element(weights), quantise_bytes)
+        multiplied = self._multiplied(weights, activations)
+        own = weights if multiplied == _MULTIPLIES_IN.get(weights, weights) else "bf16"
+        constants: GemmConstants = self._of(self.calibration.gemm, own)
+        peak, memory_bytes_per_s = self._peak(multiplied), self.hardware.memory_bytes_per_s
+        passes = 0.0 if multiplied in (*_SIXTEEN_BITS, "tf32") else constants.quantise.value
+        return GemmRates(
+            flops_per_s=peak * constants.compute.value * self.factors.compute,
+            bytes_per_s=self._memory(constants.memory.value),
+            depth_s=constants.depth.value * 2.0 * _TILE * _TILE * self._processors / peak,
+            prologue=constants.prologue.value,
+            sharpness=constants.sharpness.value,
+            launch_s=self._launch(constants.launch_s.value),
+            quantise_s=passes * 3.0 / memory_bytes_per_s,
+            weight_bytes=bytes_per_element(weights),
+        )
 
-    def experts(self, weights: str, activations: str | None = None) -> GemmType:
-        """Return the grouped matrix product of routed experts, by the same rules as `gemm`."""
-        table, plain = self.calibration.experts, self.gemm(weights, activations)
-        multiplied = _MULTIPLIES_IN.get(weights, weights)
-        native = multiplied in self.hardware.peak_flops and activations not in _SIXTEEN_BITS
-        if weights in table and (native or weights in WEIGHT_ONLY):
-            multiplied = self._sixteen_bits() if weights in WEIGHT_ONLY else multiplied
-            return plain._replace(rates=self._rates(table[weights], multiplied))
-        return plain._replace(rates=self._rates(table["bf16"], self._sixteen_bits()))
+    def experts(self, weights: str, activations: str | None = None) -> ExpertRates:
+        """Return the grouped matrix products of routed experts; types are chosen as for `gemm`."""
+        table, multiplied = self.calibration.experts, self._multiplied(weights, activations)
+        own = weights if multiplied == _MULTIPLIES_IN.get(weights, weights) else "bf16"
+        constants: ExpertConstants = self._of(table, weights if weights in _WEIGHT_ONLY else own)
+        element_s = 2.0 / self.hardware.memory_bytes_per_s
+        return ExpertRates(
+            flops_per_s=self._peak(multiplied) * constants.compute.value * self.factors.compute,
+            bytes_per_s=self._memory(constants.memory.value),
+            sharpness=constants.sharpness.value,
+            launch_s=self._launch(constants.launch_s.value),
+            row_s=constants.row.value * element_s,
+            sort_s=constants.sort.value * 2.0 * element_s,
+            weight_bytes=bytes_per_element(weights),
+        )
 
-    def decode(self, kv: str, *, latent: bool = False) -> Rates:
-        """Return the rates of decode attention over a cache of type *kv*."""
-        constants = _by_kv(self.calibration.latent_decode if latent else self.calibration.decode, kv)
-        return self._rates(constants, self._sixteen_bits())
+    def decode(self, kv: str, *, latent: bool = False) -> DecodeRates:
+        """Return decode attention over a cache of type *kv*; 8-bit integers as 8-bit floats."""
+        table = self.calibration.latent_decode if latent else self.calibration.decode
+        constants = self._of(table, "fp8" if kv == "int8" else kv)
+        return DecodeRates(
+            flops_per_s=self._peak(self._sixteen_bits) * constants.compute.value * self.factors.compute,
+            bytes_per_s=self._memory(constants.memory.value),
+            tile_s=constants.tile_s.value / self._processors,
+            launch_s=self._launch(constants.launch_s.value),
+        )
 
-    def prefill(self, kv: str, *, latent: bool = False) -> tuple[Rates, float]:
-        """Return the rates of prefill attention over a cache of type *kv*, and its wave constant."""
-        constants = _by_kv(self.calibration.latent_prefill if latent else self.calibration.prefill, kv)
-        return self._rates(constants, self._sixteen_bits()), constants.wave.value
+    def prefill(self, kv: str, *, latent: bool = False) -> PrefillRates:
+        """Return prefill attention over a cache of type *kv*; 8-bit integers as 8-bit floats."""
+        table = self.calibration.latent_prefill if latent else self.calibration.prefill
+        constants = self._of(table, "fp8" if kv == "int8" else kv)
+        flops_per_s = self._peak(self._sixteen_bits) * constants.compute.value * self.factors.compute
+        return PrefillRates(
+            flops_per_s=flops_per_s,
+            bytes_per_s=self._memory(constants.memory.value),
+            depth_s=constants.depth.value * 2.0 * _TILE * self._processors / flops_per_s,
+            tile_s=constants.tile_s.value / self._processors,
+            sharpness=constants.sharpness.value,
+            launch_s=self._launch(constants.launch_s.value),
+            write_s=constants.write.value / self.hardware.memory_bytes_per_s,
+        )
 
-    def elementwise(self) -> Rates:
-        """Return the rates of memory-bound kernels."""
+    def elementwise(self) -> MemoryRates:
+        """Return the kernels that only move bytes."""
         constants = self.calibration.elementwise
-        return Rates(1.0, self._memory(constants.memory.value), self._launch(constants.launch_s.value), 1.0)
+        assert constants is not None  # `HardwareCalibration.resolve` has filled it
+        return MemoryRates(self._memory(constants.memory.value), self._launch(constants.launch_s.value))
 
-    def link(self, ranks: int) -> tuple[AllReduceConstants, float]:
-        """Return the all-reduce constants for *ranks*, and the bytes a second of one direction of one accelerator's link.
+    def link(self, ranks: int) -> LinkRates:
+        """Return the all-reduce over *ranks*.
 
-        A number of ranks between two measured ones takes the constants of the larger; above the largest, the largest.
+        A number between two measured ones takes the constants of the larger, one above all those of the largest.
         """
-        table = self.calibration.all_reduce
-        measured = min((n for n in table if n >= ranks), default=max(table))
-        return table[measured], self._link_bytes_per_s(ranks)
+        table, link_bytes_per_s = self.calibration.all_reduce, self.link_bytes_per_s(ranks)
+        constants = table[min((n for n in table if n >= ranks), default=max(table))]
 
-    def _link_bytes_per_s(self, ranks: int) -> float:
-        hardware = self.hardware
-        inside = hardware.interconnect.bytes_per_s if hardware.interconnect else hardware.pcie_bytes_per_s
-        rate = inside if ranks <= hardware.gpus_per_node else hardware.nic_bytes_per_s
-        if rate is None:
-            kind = "interconnect" if ranks <= hardware.gpus_per_node else "network"
-            raise ProfileError(f"{hardware.name} has no {kind} to join {ranks} ranks: give its bytes per second")
-        return rate
+        def protocol(below_bytes: float, link: Constant, launch_s: Constant) -> Protocol:
+            return Protocol(below_bytes, link.value * link_bytes_per_s, self._launch(launch_s.value))
 
+        small_bytes = _SMALL_BYTES if ranks <= _MANY_RANKS else _SMALL_BYTES / 2
+        small = protocol(small_bytes, constants.small_link, constants.small_launch_s)
+        medium = protocol(_MEDIUM_BYTES, constants.medium_link, constants.medium_launch_s)
+        large = protocol(math.inf, constants.large_link, constants.large_launch_s)
+        medium = medium._replace(floor_s=_longest_s(small, ranks))
+        return LinkRates(small, medium, large._replace(floor_s=max(medium.floor_s, _longest_s(medium, ranks))))
+
+    @property
+    def _processors(self) -> int:
+        return self.hardware.processors or _PROCESSORS
+
+    @property
     def _sixteen_bits(self) -> str:
         return next((dtype for dtype in (*_SIXTEEN_BITS, "fp32") if dtype in self.hardware.peak_flops), "bf16")
+
+    def _multiplied(self, weights: str, activations: str | None) -> str:
+        """Return the data type in which a product with these weights runs."""
+        multiplied = _MULTIPLIES_IN.get(weights, weights)
+        stored_only = weights in _WEIGHT_ONLY or activations in _SIXTEEN_BITS or weights in _SIXTEEN_BITS
+        return self._sixteen_bits if stored_only or multiplied not in self.hardware.peak_flops else multiplied
+
+    def _of(self, table: dict[str, _Constants], dtype: str) -> _Constants:
+        names = (f"{dtype}@{self.kernels}", dtype, _SIMILAR.get(dtype, "bf16"), "bf16")
+        return next(table[name] for name in names if name in table)
+
+    def _peak(self, dtype: str) -> float:
+        peaks: dict[str, float] = {str(known): rate for known, rate in self.hardware.peak_flops.items()}
+        if dtype not in peaks:
+            raise ProfileError(f"{self.hardware.name}: peak_flops has no {dtype}; it has {', '.join(peaks)}")
+        return peaks[dtype]
 
     def _memory(self, share: float) -> float:
         return self.hardware.memory_bytes_per_s * share * self.factors.memory
@@ -127,17 +255,20 @@ class Accelerator:
     def _launch(self, seconds: float) -> float:
         return seconds * self.factors.launch
 
-    def _rates(self, constants: RooflineConstants | DecodeConstants, multiplied: str) -> Rates:
-        peaks: dict[str, float] = dict(self.hardware.peak_flops)
-        if multiplied not in peaks:
-            raise ProfileError(f"{self.hardware.name} has no peak_flops for {multiplied}; it has {', '.join(peaks)}")
-        return Rates(
-            peaks[multiplied] * constants.compute.value * self.factors.compute,
-            self._memory(constants.memory.value),
-            self._launch(constants.launch_s.value),
-            constants.sharpness.value if isinstance(constants, RooflineConstants) else 1.0,
-        )
+    def link_bytes_per_s(self, ranks: int) -> float:
+        """Return one direction of the slowest way that joins *ranks*: own link, PCIe of a node, network."""
+        hardware, link = self.hardware, self.hardware.interconnect
+        if link is not None and ranks <= (link.joins or hardware.gpus_per_node):
+            return link.bytes_per_s
+        inside = ranks <= hardware.gpus_per_node
+        rate = hardware.pcie_bytes_per_s if inside else hardware.nic_bytes_per_s
+        if rate is None:
+            kind = "PCIe" if inside else "network"
+            raise ProfileError(f"{hardware.name} has no {kind} bandwidth, so {ranks} ranks cannot be joined")
+        return rate
 
 
-def _by_kv(table: dict[str, _Table], kv: str) -> _Table:
-    return table["fp8" if kv in ("fp8", "int8") and "fp8" in table else "bf16"]
+def _longest_s(protocol: Protocol, ranks: int) -> float:
+    """Return the time of the longest message of an algorithm, which the next one's messages are no faster than."""
+    bus_bytes = 2.0 * (ranks - 1) / ranks * protocol.below_bytes
+    return protocol.launch_s + bus_bytes / protocol.bytes_per_s

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from sim.cost.accelerator import Accelerator
-from sim.cost.operation import Demand, Work, joint
+from sim.cost.accelerator import LinkRates, Protocol
+from sim.cost.operation import Demand, Work
 
 __all__ = ["AllReduce"]
 
@@ -14,41 +15,31 @@ __all__ = ["AllReduce"]
 class AllReduce:
     """Sum over *ranks* of one vector a token, after a row-parallel product.
 
-    ``launch * (1 + (bus bytes / (rate * launch))^p)^(1/p)`` with the bus bytes ``2 (n-1)/n`` times the payload, as
-    nccl-tests count them. Gathering and scattering each move half of that.
+    ``launch + 2 (n-1)/n payload / rate``, as nccl-tests count the bytes, with the constants of the algorithm that
+    engines use for messages of this size; where the next algorithm starts faster than the last one ends, the time
+    stands still. Gathering and scattering each move half of that.
     """
 
     name: str
     repeats: int
     ranks: int
-    payload_bytes_per_row: float
-    launch_s: float
-    bytes_per_s: float
-    sharpness: float
-    of_sampled: bool = False
-
-    @classmethod
-    def over(
-        cls, accelerator: Accelerator, ranks: int, payload_bytes: float, name: str, repeats: int, *, of_sampled: bool = False
-    ) -> AllReduce:
-        """Return the collective of *accelerator* over *ranks* with *payload_bytes* a token."""
-        constants, link_bytes_per_s = accelerator.link(ranks)
-        return cls(
-            name,
-            repeats,
-            ranks,
-            payload_bytes,
-            constants.launch_s.value * accelerator.factors.launch,
-            constants.link.value * link_bytes_per_s,
-            constants.sharpness.value,
-            of_sampled,
-        )
+    payload_bytes: float
+    rates: LinkRates
+    rows: Literal["tokens", "sampled"] = "tokens"
 
     def demand(self, work: Work) -> Demand:
-        """Return what it asks of the link; nothing without rows or with one rank."""
-        rows = work.sampled if self.of_sampled else work.tokens
-        if not rows or self.ranks == 1:
-            return Demand()
-        bus_bytes = 2.0 * (self.ranks - 1) / self.ranks * rows * self.payload_bytes_per_row
-        seconds = joint(self.launch_s, bus_bytes / self.bytes_per_s, self.sharpness)
-        return Demand(link_s=seconds - self.launch_s, launch_s=self.launch_s)
+        """Return what it asks of the link."""
+        payload = (work.tokens if self.rows == "tokens" else work.sampled) * self.payload_bytes
+        small, medium, large = self.rates
+        is_small, is_large = payload < small.below_bytes, payload >= medium.below_bytes
+        used = ((is_small, small), (1 - is_small - is_large, medium), (is_large, large))
+        bus_bytes = 2.0 * (self.ranks - 1) / self.ranks * payload
+        seconds = sum(share * self._seconds(each, bus_bytes) for share, each in used)
+        fixed_s = sum(share * each.launch_s for share, each in used)
+        return Demand(link_s=seconds - fixed_s, fixed_s=fixed_s)
+
+    @staticmethod
+    def _seconds(protocol: Protocol, bus_bytes: float) -> float:
+        """Return the time of an algorithm, or its floor if that is longer (for arrays of bytes, too)."""
+        above_s = protocol.launch_s + bus_bytes / protocol.bytes_per_s - protocol.floor_s
+        return protocol.floor_s + (above_s + abs(above_s)) / 2

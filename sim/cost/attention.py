@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from sim.batch import Chunk
-from sim.cost.accelerator import Rates
+from sim.cost.accelerator import DecodeRates, PrefillRates
 from sim.cost.operation import Demand, Work
 
-__all__ = ["DecodeAttention", "PrefillAttention", "attended"]
+__all__ = ["TILE_QUERIES", "DecodeAttention", "PrefillAttention", "attended"]
 
-_TILE_QUERIES = 128
+TILE_QUERIES = 128
 """Queries of one tile in FlashAttention kernels."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecodeAttention:
-    """One new token of each sequence over its context: ``tokens attended * seconds_per_token + launch``.
+    """One new token of each sequence over its context.
 
-    Linear in the context, which is what gives decode iterations a closed form.
+    ``attended tokens * max(FLOPs/rate, bytes/bandwidth) + sequences * KV heads * tile + launch``, the maximum
+    softened: linear in the context, which gives decode iterations a closed form.
 
     Attributes
     ----------
     flops_per_token, bytes_per_token
         For one token attended, of one rank [FLOP, B].
+    kv_heads
+        KV heads of the rank, each of which is a unit of work for each sequence.
     window
         Place of the layer's window among those of the model; None for attention over all tokens.
     """
@@ -33,26 +35,32 @@ class DecodeAttention:
     repeats: int
     flops_per_token: float
     bytes_per_token: float
-    rates: Rates
+    kv_heads: int
+    rates: DecodeRates
     window: int | None = None
 
     @property
     def seconds_per_token(self) -> float:
-        """Time for one token attended [s]: its compute or its bytes, whichever is longer."""
-        return max(self.flops_per_token / self.rates.flops_per_s, self.bytes_per_token / self.rates.bytes_per_s)
+        """Time for one token attended [s]."""
+        return self._attention(1.0).overlapped_s
+
+    @property
+    def seconds_per_sequence(self) -> float:
+        """Time that each sequence takes whatever its context [s]."""
+        return self.kv_heads * self.rates.tile_s
 
     def demand(self, work: Work) -> Demand:
-        """Return what it asks for; nothing without decodes."""
-        if not work.decodes:
-            return Demand()
-        attended_tokens = (
-            work.decode_context_tokens if self.window is None else work.decode_window_tokens[self.window]
-        )
+        """Return what it asks for."""
+        everything = self.window is None
+        attended_tokens = work.decode_context_tokens if everything else work.decode_window_tokens[self.window or 0]
+        fixed_s = self.rates.launch_s + work.decodes * self.seconds_per_sequence
+        return self._attention(attended_tokens)._replace(fixed_s=fixed_s)
+
+    def _attention(self, attended_tokens: float) -> Demand:
         return Demand(
             compute_s=attended_tokens * self.flops_per_token / self.rates.flops_per_s,
             memory_s=attended_tokens * self.bytes_per_token / self.rates.bytes_per_s,
-            launch_s=self.rates.launch_s,
-            sharpness=math.inf,
+            sharpness=8.0,
         )
 
 
@@ -69,57 +77,61 @@ def attended(chunk: Chunk, window: int | None) -> float:
 class PrefillAttention:
     """Prompt chunks over themselves and their past, all in one kernel.
 
-    A p-norm of FLOPs and KV bytes; no less than the longest tile of 128 queries, *wave* times one processor's share of
-    the rate (few short prompts cannot fill the accelerator).
+    The p-norm of three times, and what nothing hides:
+
+    * compute: two products a query-key pair, and the set-up of each tile of 128 queries of a head;
+    * memory: keys and values of chunk and past once, queries and outputs once;
+    * depth: the longest tile, walking along its keys on one processor (few short prompts cannot fill all);
+    * fixed: the launch, and passes over the new keys and values to write them to the cache.
 
     Attributes
     ----------
-    flops_per_pair, bytes_per_token
-        For one query-key pair over all heads of the rank [FLOP]; for one token of KV [B].
-    tile_s_per_token
-        Time of one tile of queries of one head over one key [s].
+    heads, width
+        Query heads of the rank; width of a key and a value together.
+    kv_bytes, new_kv_bytes
+        One token of the cache, of the rank: as stored, and in the 16 bits it is made in [B].
+    reach
+        Tokens that a query sees at most; None: all.
     """
 
     name: str
     repeats: int
-    flops_per_pair: float
-    bytes_per_token: float
-    tile_s_per_token: float
-    rates: Rates
-    window: int | None = None
-
-    @classmethod
-    def of(
-        cls,
-        name: str,
-        repeats: int,
-        heads: int,
-        width: int,
-        kv_bytes: float,
-        rates: Rates,
-        wave: float,
-        processors: int,
-        window: int | None = None,
-    ) -> PrefillAttention:
-        """Return it for *heads* of the rank, whose key and value are *width* wide together."""
-        tile_s = wave * 2.0 * width * _TILE_QUERIES * processors / rates.flops_per_s
-        return cls(name, repeats, 2.0 * heads * width, kv_bytes, tile_s, rates, window)
+    heads: int
+    width: int
+    kv_bytes: float
+    new_kv_bytes: float
+    rates: PrefillRates
+    reach: int | None = None
 
     def demand(self, work: Work) -> Demand:
-        """Return what it asks for; nothing without chunks."""
-        if not work.chunks:
-            return Demand()
-        pairs = keys = 0.0
-        longest = 0.0
+        """Return what the chunks ask for together."""
+        pairs = tokens = keys = tiles = longest = 0.0
         for chunk in work.chunks:
-            own = attended(chunk, self.window)
+            own, rows = attended(chunk, self.reach), max(chunk.tokens, TILE_QUERIES)
             pairs += own
-            keys += chunk.tokens + (chunk.past if self.window is None else min(chunk.past, self.window))
-            longest = max(longest, own / max(chunk.tokens, _TILE_QUERIES))
-        compute_s = pairs * self.flops_per_pair / self.rates.flops_per_s
+            tokens += chunk.tokens
+            tiles += rows / TILE_QUERIES
+            keys += chunk.tokens + (chunk.past if self.reach is None else min(chunk.past, self.reach))
+            longest = max(longest, own / rows)
+        return self.demand_of(pairs, tokens, keys, tiles, longest)
+
+    def demand_of(self, pairs: float, tokens: float, keys: float, tiles: float, longest: float) -> Demand:
+        """Return what an iteration asks for, given its sums.
+
+        Parameters
+        ----------
+        pairs, tokens, keys
+            Query-key pairs, queries, and keys read [tokens].
+        tiles, longest
+            Tiles of 128 queries of one head; mean keys of a query in the longest of them [tokens].
+        """
+        rates = self.rates
+        moved_bytes = keys * self.kv_bytes + tokens * self.heads * self.width * 2.0
         return Demand(
-            compute_s=max(compute_s, longest * self.tile_s_per_token),
-            memory_s=keys * self.bytes_per_token / self.rates.bytes_per_s,
-            launch_s=self.rates.launch_s,
-            sharpness=self.rates.sharpness,
+            compute_s=pairs * 2.0 * self.heads * self.width / rates.flops_per_s
+            + tiles * self.heads * rates.tile_s,
+            memory_s=moved_bytes / rates.bytes_per_s,
+            depth_s=longest * self.width * rates.depth_s,
+            sharpness=rates.sharpness,
+            fixed_s=rates.launch_s + tokens * self.new_kv_bytes * rates.write_s,
         )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from sim.cost.accelerator import GemmType
+from sim.cost.accelerator import GemmRates
 from sim.cost.operation import Demand, Work
 
 __all__ = ["Gemm"]
@@ -16,26 +17,29 @@ _ACTIVATION_BYTES = 2.0
 class Gemm:
     """``y[m, n] = x[m, k] W[k, n]`` with m the tokens of the iteration, or its sampled sequences.
 
-    ``F = 2 m n k``, ``B = n k w + 2 m (n + k)`` and, for quantised activations, ``3 m k`` bytes a pass on top, in
-    ``((F/rate)^p + (B/bandwidth)^p)^(1/p) + launch``: a roofline over one pass of the weights.
+    The p-norm of three times, and what nothing hides:
+
+    * compute: ``2 m n (k + k0)`` FLOPs, where k0 stands for filling and draining the pipeline of a tile;
+    * memory: ``n k w + 2 m (n + k)`` bytes, one pass of the weights and 16-bit inputs and outputs;
+    * depth: the walk of one tile along k, which bounds products too small to fill the accelerator;
+    * fixed: the launch, and passes of 3 bytes an input element where activations are quantised on the fly.
     """
 
     name: str
     repeats: int
     k: int
     n: int
-    type: GemmType
-    of_sampled: bool = False
+    rates: GemmRates
+    rows: Literal["tokens", "sampled"] = "tokens"
 
     def demand(self, work: Work) -> Demand:
-        """Return what the product asks for; nothing without rows."""
-        m, (rates, weight_bytes, quantise_bytes) = work.sampled if self.of_sampled else work.tokens, self.type
-        if not m:
-            return Demand()
-        read_and_written = self.n * self.k * weight_bytes + _ACTIVATION_BYTES * m * (self.n + self.k)
+        """Return what the product asks for."""
+        m, rates = work.tokens if self.rows == "tokens" else work.sampled, self.rates
+        moved_bytes = self.n * self.k * rates.weight_bytes + _ACTIVATION_BYTES * m * (self.n + self.k)
         return Demand(
-            compute_s=2.0 * m * self.n * self.k / rates.flops_per_s,
-            memory_s=read_and_written / rates.bytes_per_s,
-            launch_s=rates.launch_s + quantise_bytes * m * self.k / rates.bytes_per_s,
+            compute_s=2.0 * m * self.n * (self.k + rates.prologue) / rates.flops_per_s,
+            memory_s=moved_bytes / rates.bytes_per_s,
+            depth_s=self.k * rates.depth_s,
             sharpness=rates.sharpness,
+            fixed_s=rates.launch_s + m * self.k * rates.quantise_s,
         )

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sim.cost.accelerator import GemmType
+from sim.cost.accelerator import ExpertRates
 from sim.cost.operation import Demand, Work
 
 __all__ = ["Experts", "distinct_experts"]
-
-_ACTIVATION_BYTES = 2.0
 
 
 def distinct_experts(experts: int, top_k: int, tokens: float) -> float:
@@ -17,21 +15,30 @@ def distinct_experts(experts: int, top_k: int, tokens: float) -> float:
 
     ``E (1 - (1 - k/E)^T)``: each expert is missed by one token with probability ``1 - k/E``.
     """
-    return experts * (1.0 - (1.0 - top_k / experts) ** tokens)
+    missed: float = (1.0 - top_k / experts) ** tokens
+    return experts * (1.0 - missed)
 
 
 @dataclass(frozen=True, slots=True)
 class Experts:
-    """The grouped products of one rank's routed experts in one layer.
+    """The grouped products of one rank's routed experts in one layer, evenly loaded.
+
+    * compute and memory overlap: the products of the rank's rows; the weights of the experts touched;
+    * fixed: the launch; passes over inputs, outputs and the inner activations of the rank's rows; and passes
+      over the inputs of *all* rows, which every rank sorts (this is what keeps wide EP from scaling).
 
     Attributes
     ----------
+    hidden, intermediate
+        Widths of an expert on one rank, after tensor parallelism.
+    matrices
+        3 with a gate, else 2.
     ranks
         Ranks over which the experts are spread (EP); each holds ``experts / ranks`` of them.
     replicas
         Attention data parallel ranks, whose tokens all meet here.
-    expert_params
-        Weights of one expert on one rank, after tensor parallelism.
+    gathered
+        Every rank has, and sorts, the rows of all; else only those for its own experts.
     """
 
     name: str
@@ -39,22 +46,31 @@ class Experts:
     experts: int
     top_k: int
     hidden: int
-    expert_params: float
+    intermediate: float
+    matrices: int
     ranks: int
     replicas: int
-    type: GemmType
+    rates: ExpertRates
+    gathered: bool = True
 
     def demand(self, work: Work) -> Demand:
-        """Return what an evenly loaded rank asks for; nothing without tokens."""
-        tokens, (rates, weight_bytes, quantise_bytes) = work.tokens * self.replicas, self.type
-        if not tokens:
-            return Demand()
-        rows = tokens * self.top_k / self.ranks
-        touched = distinct_experts(self.experts, self.top_k, tokens) / self.ranks
-        moved_bytes = touched * self.expert_params * weight_bytes + 2.0 * _ACTIVATION_BYTES * rows * self.hidden
+        """Return what an evenly loaded rank asks for."""
+        tokens = work.tokens * self.replicas
+        return self.demand_of(tokens, distinct_experts(self.experts, self.top_k, tokens) / self.ranks)
+
+    def demand_of(self, tokens: float, touched: float, crowding: float = 1.0) -> Demand:
+        """Return what a rank asks for, given the tokens of all ranks and how many of its experts they touch.
+
+        *crowding* is the rank's rows over the mean of all ranks.
+        """
+        rates, expert_params = self.rates, self.matrices * self.hidden * self.intermediate
+        all_rows = tokens * self.top_k
+        rows = all_rows / self.ranks * crowding
+        sorted_rows = all_rows if self.gathered else rows
+        row_elements = 2 * self.hidden + self.matrices * self.intermediate
         return Demand(
-            compute_s=2.0 * rows * self.expert_params / rates.flops_per_s,
-            memory_s=moved_bytes / rates.bytes_per_s,
-            launch_s=rates.launch_s,
+            compute_s=2.0 * rows * expert_params / rates.flops_per_s,
+            memory_s=touched * expert_params * rates.weight_bytes / rates.bytes_per_s,
             sharpness=rates.sharpness,
+            fixed_s=rates.launch_s + rows * row_elements * rates.row_s + sorted_rows * self.hidden * rates.sort_s,
         )

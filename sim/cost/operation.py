@@ -1,4 +1,7 @@
-"""One operation of an iteration: what it asks of the accelerator, and how long that takes."""
+"""One operation of an iteration: what it asks of the accelerator, and how long that takes.
+
+The formulas use arithmetic only, so that a fit can put arrays of shapes where the simulation puts one shape.
+"""
 
 from __future__ import annotations
 
@@ -10,50 +13,71 @@ from sim.batch import Batch, Chunk
 __all__ = ["Demand", "Operation", "Work", "joint"]
 
 
-def joint(first_s: float, second_s: float, sharpness: float) -> float:
-    """Return the p-norm of two times [s]: they overlap, the better the larger *sharpness* is.
+def joint(first_s: float, second_s: float, third_s: float, sharpness: float) -> float:
+    """Return the p-norm of three times [s]: they overlap, the better the larger *sharpness* is.
 
-    A smooth roofline after Williams, Waterman and Patterson (2009), whose sharp corner is the limit p to infinity.
+    A roofline (Williams, Waterman and Patterson 2009) with a smooth corner; its sharp one is the limit p to
+    infinity, and p = 1 adds the times.
     """
-    long_s, short_s = (first_s, second_s) if first_s > second_s else (second_s, first_s)
-    return long_s * (1.0 + (short_s / long_s) ** sharpness) ** (1.0 / sharpness) if short_s else long_s
+    total: float = (first_s**sharpness + second_s**sharpness + third_s**sharpness) ** (1.0 / sharpness)
+    return total
 
 
 class Demand(NamedTuple):
-    """Seconds that each resource alone would need, and the fixed time on top [s].
+    """Seconds that each resource alone would need, and the times that nothing hides [s].
 
-    Compute and memory overlap with the given sharpness; link and launch time are never hidden.
+    Attributes
+    ----------
+    compute_s, memory_s
+        All its FLOPs and all its bytes at the rates that the kernel reaches.
+    depth_s
+        The chain of dependent steps of one tile, which no number of processors shortens.
+    sharpness
+        How well these three overlap.
+    link_s
+        Bytes over the link.
+    fixed_s
+        Launch, and passes before or after the main loop.
     """
 
     compute_s: float = 0.0
     memory_s: float = 0.0
-    link_s: float = 0.0
-    launch_s: float = 0.0
+    depth_s: float = 0.0
     sharpness: float = 1.0
+    link_s: float = 0.0
+    fixed_s: float = 0.0
+
+    @property
+    def overlapped_s(self) -> float:
+        """Time of compute, memory and depth together [s]."""
+        return joint(self.compute_s, self.memory_s, self.depth_s, self.sharpness)
 
     @property
     def seconds(self) -> float:
         """Time of the operation [s]."""
-        return joint(self.compute_s, self.memory_s, self.sharpness) + self.link_s + self.launch_s
+        return self.overlapped_s + self.link_s + self.fixed_s
 
     @property
     def limits(self) -> dict[str, float]:
-        """The same time by what bounds it: the longer of compute and memory, link, launch [s]."""
-        bound = "compute" if self.compute_s > self.memory_s else "memory"
-        overlapped_s = joint(self.compute_s, self.memory_s, self.sharpness)
-        return {bound: overlapped_s, "link": self.link_s, "launch": self.launch_s}
+        """The same time by what bounds it: the longest of the overlapping ones, the link, latency [s]."""
+        longest = max(
+            (self.compute_s, "compute"), (self.memory_s, "memory"), (self.depth_s, "latency")
+        )
+        seconds = {"compute": 0.0, "memory": 0.0, "link": self.link_s, "latency": self.fixed_s}
+        seconds[longest[1]] += self.overlapped_s
+        return seconds
 
 
 @dataclass(slots=True)
 class Work:
     """What one rank computes in an iteration; under pipeline parallelism, of the fullest microbatch.
 
-    Counts of tokens and sequences are whole, sums of contexts may be shares of a sum.
+    Counts of sequences are whole, as are tokens but for the mean of several ranks; sums of contexts may be shares.
     """
 
-    tokens: int
-    sampled: int
-    sequences: int
+    tokens: float
+    sampled: float
+    sequences: float
     decodes: int
     decode_context_tokens: float
     decode_window_tokens: tuple[float, ...]
@@ -89,4 +113,4 @@ class Operation(Protocol):
         """How often it runs in one iteration."""
 
     def demand(self, work: Work) -> Demand:
-        """Return what one run of it asks for; nothing if *work* has none for it."""
+        """Return what one run of it asks for, when *work* has something for it."""

@@ -45,7 +45,7 @@ class StepCost(Protocol):
     def limits(self, batch: Batch) -> dict[str, float]:
         """Return the shares of the iteration's time that each limit explains; they sum to 1.
 
-        Roofline: ``compute``, ``memory``, ``link``, ``launch`` (fixed time of kernels) and ``host``.
+        Roofline: ``compute``, ``memory``, ``link``, ``latency`` (launches and dependent steps) and ``host``.
         """
 
     def admission_delay_s(self, input_tokens: int) -> float:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from sim.cost.accelerator import Accelerator, GemmType
+from sim.cost.accelerator import Accelerator, GemmRates
+from sim.cost.all_to_all import Exchange, Library, Reach
 from sim.cost.allreduce import AllReduce
 from sim.cost.attention import DecodeAttention, PrefillAttention
 from sim.cost.elementwise import Elementwise
 from sim.cost.gemm import Gemm
 from sim.cost.moe import Experts
 from sim.cost.operation import Operation
+from sim.cost.uneven_experts import ExpertLoads, Rebalancing, UnevenExperts
 from sim.errors import ConfigError
+from sim.moe.expert_load import ExpertLoad
 from sim.profiles.cache import indexer_bytes
 from sim.profiles.layers import (
     AnyAttention,
@@ -29,7 +32,10 @@ from sim.profiles.model import Model
 from sim.profiles.parallelism import Parallelism
 from sim.profiles.quantization import Part, Quantization, bytes_per_element
 
-__all__ = ["Plan", "reach_of", "windows_of"]
+__all__ = ["BY_ALL_RANKS", "Plan", "reach_of", "windows_of"]
+
+BY_ALL_RANKS = ("experts", "expert_exchange", "rebalancing")
+"""Operations that attention data parallel ranks do together."""
 
 _ACTIVATION_BYTES = 2.0
 
@@ -45,9 +51,9 @@ def reach_of(attention: AnyAttention | None) -> int | None:
 def windows_of(model: Model) -> tuple[int, ...]:
     """Return the different numbers of tokens to which attention of *model* is limited, ascending."""
     attentions = [layers.attention for layers in model.layers]
-    reaches = {reach_of(attention) for attention in attentions}
-    recent = {attention.window for attention in attentions if isinstance(attention, CompressedAttention)}
-    return tuple(sorted((reaches | recent) - {None}))
+    reaches = [reach_of(attention) for attention in attentions]
+    recent = [attention.window for attention in attentions if isinstance(attention, CompressedAttention)]
+    return tuple(sorted({reach for reach in (*reaches, *recent) if reach is not None}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,8 @@ class Plan:
     quantization: Quantization
     parallelism: Parallelism
     kv: str
+    loads: ExpertLoads = field(default_factory=dict)
+    library: Library | None = None
 
     def layers(self) -> Iterator[Operation]:
         """Yield the operations of all layers."""
@@ -75,16 +83,15 @@ class Plan:
         an entry.
         """
         hidden, vocab, tp = self.model.hidden_size, self.model.vocab_size, self.parallelism.tp
-        yield Gemm("head", 1, hidden, -(-vocab // tp), self._gemm("head"), of_sampled=True)
+        yield Gemm("head", 1, hidden, -(-vocab // tp), self._gemm("head"), "sampled")
         if tp > 1:
-            gathered = _ACTIVATION_BYTES * vocab / 2
-            yield AllReduce.over(self.accelerator, tp, gathered, "head", 1, of_sampled=True)
+            yield AllReduce("head", 1, tp, _ACTIVATION_BYTES * vocab / 2, self.accelerator.link(tp), "sampled")
         yield Elementwise("sampling", 1, 10.0 * vocab, 2, self.accelerator.elementwise(), "sampled")
 
     def transfer(self) -> Operation:
         """Return what passes from one pipeline stage to the next: the hidden states, once over the link."""
         payload = _ACTIVATION_BYTES * self.model.hidden_size
-        return AllReduce.over(self.accelerator, 2, payload, "pipeline", 1)
+        return AllReduce("pipeline", 1, 2, payload, self.accelerator.link(2))
 
     def _attention(self, attention: AnyAttention, count: int) -> Iterator[Operation]:
         if isinstance(attention, GroupedAttention):
@@ -116,8 +123,8 @@ class Plan:
         yield self._elementwise(count, 4 * hidden + 6 * heads * attention.head_dim, 2)
         if not attention.cross:
             kept_bytes = kv_heads * width * bytes_per_element(self.kv)
-            yield self._decode(count, 2.0 * heads * width, kept_bytes, reach_of(attention))
-            yield self._prefill(count, heads, width, kept_bytes, reach_of(attention))
+            yield self._decode(count, 2.0 * heads * width, kept_bytes, kv_heads, reach_of(attention))
+            yield self._prefill(count, heads, width, kept_bytes, 2.0 * kv_heads * width, reach_of(attention))
 
     def _latent(self, attention: LatentAttention, count: int) -> Iterator[Operation]:
         """Multi-head latent attention (DeepSeek-V2, section 2.1).
@@ -137,11 +144,12 @@ class Plan:
         yield self._product("attention_gemm", count, values, hidden, "attention")
         yield self._elementwise(count, 4 * hidden + 6 * heads * query_width, 2)
         kept_bytes, reach = kept * bytes_per_element(self.kv), reach_of(attention)
-        yield self._decode(count, 2.0 * heads * (kept + latent), kept_bytes, reach, latent=True)
-        yield self._prefill(count, heads, query_width + attention.v_head_dim, kept_bytes, reach, latent=True)
+        yield self._decode(count, 2.0 * heads * (kept + latent), kept_bytes, 1, reach, latent=True)
+        width = query_width + attention.v_head_dim
+        yield self._prefill(count, heads, width, kept_bytes, 2.0 * kept, reach, latent=True)
 
     def _compressed(self, attention: CompressedAttention, count: int) -> Iterator[Operation]:
-        """Attention of DeepSeek V4: one cached vector serves all heads, recent ones as they are, older ones compressed."""
+        """Yield attention of DeepSeek V4: one vector for all heads, recent ones as they are, older ones compressed."""
         hidden, heads = self.model.hidden_size, -(-attention.heads // self.parallelism.tp)
         width = heads * attention.head_dim
         yield self._product("attention_gemm", count, hidden, attention.q_lora_rank + attention.head_dim, "attention")
@@ -150,14 +158,15 @@ class Plan:
         yield self._product("attention_gemm", count, attention.o_lora_rank * attention.o_groups, hidden, "attention")
         yield self._elementwise(count, 4 * hidden + 6 * width, 2)
         flops, kept_bytes = 4.0 * width, attention.head_dim * bytes_per_element(self.kv)
-        yield self._decode(count, flops, kept_bytes, attention.window, latent=True)
+        yield self._decode(count, flops, kept_bytes, 1, attention.window, latent=True)
         if attention.ratio:
             share = 1.0 / attention.ratio
-            yield self._decode(count, flops * share, kept_bytes * share, reach_of(attention), latent=True)
-        yield self._prefill(count, heads, 2 * attention.head_dim, kept_bytes, attention.window, latent=True)
+            yield self._decode(count, flops * share, kept_bytes * share, 1, reach_of(attention), latent=True)
+        made = 2.0 * attention.head_dim
+        yield self._prefill(count, heads, 2 * attention.head_dim, kept_bytes, made, attention.window, latent=True)
 
     def _linear(self, attention: LinearAttention, count: int) -> Iterator[Operation]:
-        """A mixer with constant state: its weights as one product, its state read and written once a sequence."""
+        """Yield a mixer with constant state: weights as one product, state read and written once a sequence."""
         hidden, tp = self.model.hidden_size, self.parallelism.tp
         width = max(1, attention.params // hidden // tp)
         yield self._product("attention_gemm", count, hidden, width, "attention")
@@ -166,11 +175,11 @@ class Plan:
         yield Elementwise("state", count, moved_bytes, 1, rates, "sequences")
 
     def _index(self, indexer: Indexer, kept_bytes: float, count: int) -> Iterator[Operation]:
-        """The scorer of sparse attention: its projections, and one dot product a head with every key it keeps."""
+        """Yield the scorer of sparse attention: projections, and one dot product a head with every key it keeps."""
         hidden = self.model.hidden_size
         yield self._product("attention_gemm", count, hidden, max(1, indexer.params // hidden), "attention")
         flops = 2.0 * indexer.heads * kept_bytes
-        yield self._decode(count, flops, kept_bytes, None, latent=True)
+        yield self._decode(count, flops, kept_bytes, 1, None, latent=True)
 
     def _mlp(self, layers: Layers) -> Iterator[Operation]:
         mlp, count = layers.mlp, layers.count
@@ -189,8 +198,9 @@ class Plan:
     def _moe(self, mlp: MoeMlp, count: int) -> Iterator[Operation]:
         """Router, shared and routed experts.
 
-        With attention data parallelism all ranks gather the tokens of all and scatter the sums back, which together
-        moves the bytes of one all-reduce (vLLM's ``allgather_reducescatter``); else one all-reduce ends the layer.
+        With attention data parallelism a library carries tokens to their experts and back. Without one, all ranks
+        gather the tokens of all and scatter the sums back, which together moves the bytes of one all-reduce (vLLM's
+        ``allgather_reducescatter``). Without attention data parallelism one all-reduce ends the layer.
         """
         hidden, parallel = self.model.hidden_size, self.parallelism
         yield Gemm("router", count, hidden, mlp.experts, self.accelerator.gemm("bf16"))
@@ -198,53 +208,87 @@ class Plan:
             yield from self._dense(count, mlp.shared_intermediate, gated=mlp.gated)
         if mlp.latent:
             yield self._product("mlp_gemm", count, hidden, 2 * mlp.latent, "mlp")
-        yield self._experts(mlp, count)
+        experts, load = self._experts(mlp, count), self.loads.get((mlp.experts, mlp.top_k))
+        yield experts if load is None else UnevenExperts(experts, load)
+        if load is not None and load.fetched_slots:
+            yield self._rebalancing(experts, load)
         yield self._elementwise(count, 4 * hidden + 3 * mlp.shared_intermediate / parallel.tp, 5)
-        if parallel.dp > 1:
+        if parallel.dp > 1 and self.library is not None:
+            yield self._exchange(self.library, mlp, count, load)
+        elif parallel.dp > 1:
             payload = _ACTIVATION_BYTES * hidden * parallel.dp
-            yield AllReduce.over(self.accelerator, parallel.tp * parallel.dp, payload, "expert_exchange", count)
+            ranks = parallel.tp * parallel.dp
+            yield AllReduce("expert_exchange", count, ranks, payload, self.accelerator.link(ranks))
         else:
             yield from self._all_reduce(count)
 
     def _experts(self, mlp: MoeMlp, count: int) -> Experts:
-        parallel, width = self.parallelism, mlp.latent or self.model.hidden_size
+        parallel = self.parallelism
         split, rest = divmod(parallel.tp * parallel.dp, parallel.ep)
         if rest:
             message = f"ep {parallel.ep} does not divide tp * dp = {parallel.tp * parallel.dp}"
             raise ConfigError(message, path="deployment.parallelism.ep")
-        params = (3 if mlp.gated else 2) * width * mlp.expert_intermediate / split
         dtype = self.model.dtype_of("experts", self.quantization)
-        type_ = self.accelerator.experts(dtype, self.quantization.activations)
-        return Experts("experts", count, mlp.experts, mlp.top_k, width, params, parallel.ep, parallel.dp, type_)
+        return Experts(
+            "experts",
+            count,
+            mlp.experts,
+            mlp.top_k,
+            mlp.latent or self.model.hidden_size,
+            mlp.expert_intermediate / split,
+            3 if mlp.gated else 2,
+            parallel.ep,
+            parallel.dp,
+            self.accelerator.experts(dtype, self.quantization.activations),
+            gathered=self.library is None,
+        )
+
+    def _exchange(self, library: Library, mlp: MoeMlp, count: int, load: ExpertLoad | None) -> Exchange:
+        """Carry tokens in the type in which the experts multiply: 8 bits for weights of 8 bits, else 16."""
+        parallel, node = self.parallelism, self.accelerator.hardware.gpus_per_node
+        ranks = parallel.tp * parallel.dp
+        reach = Reach.even(mlp.top_k, parallel.ep, -(-ranks // node))
+        if load is not None:
+            reach = replace(reach, ranks=load.ranks_per_token, nodes=load.nodes_per_token)
+        eight_bits = self.model.dtype_of("experts", self.quantization) in ("fp8", "fp8_block", "int8")
+        link_bytes_per_s = self.accelerator.link_bytes_per_s(ranks)
+        elements = mlp.latent or self.model.hidden_size
+        lines = library.lines(reach, elements, 1.0 if eight_bits else _ACTIVATION_BYTES, link_bytes_per_s)
+        return Exchange("expert_exchange", count, parallel.tp, parallel.dp, lines, load)
+
+    def _rebalancing(self, experts: Experts, load: ExpertLoad) -> Rebalancing:
+        expert_bytes = experts.matrices * experts.hidden * experts.intermediate * experts.rates.weight_bytes
+        link = self.accelerator.link(self.parallelism.tp * self.parallelism.dp)
+        moved_bytes = load.fetched_slots / load.ranks * expert_bytes
+        return Rebalancing("rebalancing", experts.repeats, moved_bytes, link.large.bytes_per_s)
 
     def _decode(
-        self, count: int, flops: float, kept_bytes: float, reach: int | None, *, latent: bool = False
+        self, count: int, flops: float, kept_bytes: float, kv_heads: int, reach: int | None, *, latent: bool = False
     ) -> DecodeAttention:
         window = None if reach is None else windows_of(self.model).index(reach)
         rates = self.accelerator.decode(self.kv, latent=latent)
-        return DecodeAttention("attention_decode", count, flops, kept_bytes, rates, window)
+        return DecodeAttention("attention_decode", count, flops, kept_bytes, kv_heads, rates, window)
 
     def _prefill(
-        self, count: int, heads: int, width: int, kept_bytes: float, reach: int | None, *, latent: bool = False
+        self,
+        count: int,
+        heads: int,
+        width: int,
+        kept_bytes: float,
+        made_bytes: float,
+        reach: int | None,
+        *,
+        latent: bool = False,
     ) -> PrefillAttention:
-        rates, wave = self.accelerator.prefill(self.kv, latent=latent)
-        return PrefillAttention.of(
-            "attention_prefill",
-            count,
-            heads,
-            width,
-            kept_bytes,
-            rates,
-            wave,
-            self.accelerator.hardware.processors or 128,
-            reach,
-        )
+        rates = self.accelerator.prefill(self.kv, latent=latent)
+        return PrefillAttention("attention_prefill", count, heads, width, kept_bytes, made_bytes, rates, reach)
 
     def _all_reduce(self, count: int) -> Iterator[Operation]:
         """Row-parallel products leave partial sums: one all-reduce of the hidden state of each token."""
         if self.parallelism.tp > 1:
             payload = _ACTIVATION_BYTES * self.model.hidden_size
-            yield AllReduce.over(self.accelerator, self.parallelism.tp, payload, "all_reduce", count)
+            link = self.accelerator.link(self.parallelism.tp)
+            yield AllReduce("all_reduce", count, self.parallelism.tp, payload, link)
 
     def _product(self, name: str, count: int, k: int, n: int, part: Part) -> Gemm:
         return Gemm(name, count, k, n, self._gemm(part))
@@ -253,5 +297,5 @@ class Plan:
         rates = self.accelerator.elementwise()
         return Elementwise("elementwise", count, _ACTIVATION_BYTES * elements, kernels, rates)
 
-    def _gemm(self, part: Part) -> GemmType:
+    def _gemm(self, part: Part) -> GemmRates:
         return self.accelerator.gemm(self.model.dtype_of(part, self.quantization), self.quantization.activations)

@@ -12,10 +12,13 @@ from sim.cost.elementwise import Elementwise
 from sim.cost.host import Host
 from sim.cost.pace import CostModel
 from sim.cost.pipeline import Pipeline
-from sim.cost.plan import Plan, windows_of
+from sim.cost.plan import BY_ALL_RANKS, Plan, windows_of
 from sim.cost.step import Delay, RooflineStep
+from sim.cost.uneven_experts import loads_of
 
 if TYPE_CHECKING:
+    from sim.cost.all_to_all import Library
+    from sim.moe.mixture import Mixture
     from sim.profiles.calibrated import HardwareCalibration
     from sim.profiles.engine import EngineVersion
     from sim.profiles.hardware import Hardware
@@ -35,7 +38,8 @@ class Roofline(CostModel):
     kind: Literal["roofline"] = "roofline"
     compute_factor: float = Field(1.0, gt=0, allow_inf_nan=False, description="On the compute rate of every kernel.")
     memory_factor: float = Field(1.0, gt=0, allow_inf_nan=False, description="On the memory rate of every kernel.")
-    kernel_time_factor: float = Field(1.0, ge=0, allow_inf_nan=False, description="On the fixed time of every kernel.")
+    kernel_time_factor: float = Field(1.0, ge=0, allow_inf_nan=False, description="On the fixed time of each kernel.")
+    kernels: str = Field("vllm", description="Engine whose own kernel constants win over the common ones.")
 
     def build(
         self,
@@ -45,25 +49,35 @@ class Roofline(CostModel):
         parallelism: Parallelism,
         engine_version: EngineVersion,
         calibrated: HardwareCalibration,
+        mixture: Mixture | None = None,
+        library: Library | None = None,
     ) -> RooflineStep:
-        """Return the step cost of one replica; of one attention rank where `parallelism.dp` is above 1."""
+        """Return the step cost of one replica; of one attention rank where `parallelism.dp` is above 1.
+
+        Routed experts are evenly loaded without a *mixture*, and gathered by collectives without a *library*.
+        """
         factors = Factors(self.compute_factor, self.memory_factor, self.kernel_time_factor)
-        accelerator = Accelerator(hardware, calibrated, factors)
-        plan = Plan(model, accelerator, quantization, parallelism, quantization.kv_cache or model.dtype)
+        accelerator = Accelerator(hardware, calibrated, factors, self.kernels)
+        nodes = -(-parallelism.tp * parallelism.dp // hardware.gpus_per_node)
+        loads = loads_of(mixture, model, parallelism.ep, nodes) if mixture is not None else {}
+        plan = Plan(model, accelerator, quantization, parallelism, quantization.kv_cache or model.dtype, loads, library)
         layers = tuple(plan.layers())
         decode = tuple(each for each in layers if isinstance(each, DecodeAttention))
         prefill = tuple(each for each in layers if isinstance(each, PrefillAttention))
         states = tuple(each for each in layers if isinstance(each, Elementwise) and each.rows == "sequences")
+        group = tuple(each for each in layers if parallelism.dp > 1 and each.name in BY_ALL_RANKS)
         host, delay = engine_version.host, engine_version.request_delay
         return RooflineStep(
-            by_tokens=tuple(each for each in layers if each not in (*decode, *prefill, *states)),
+            by_tokens=tuple(each for each in layers if each not in (*decode, *prefill, *states, *group)),
             by_sequences=states,
             decode=decode,
             prefill=prefill,
+            by_group=group,
             head=tuple(plan.head()),
             transfers=(plan.transfer(),) if parallelism.pp > 1 else (),
             pipeline=Pipeline(parallelism.pp, model.num_layers),
             host=Host(host.per_iteration_s, host.per_sequence_s, host.per_prefill_s, host.overlapped),
             delay=Delay(delay.fixed_s, delay.per_prompt_token_s),
             windows=windows_of(model),
+            attention_ranks=parallelism.dp,
         )

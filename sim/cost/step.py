@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sim.batch import Batch
 from sim.cost.attention import DecodeAttention, PrefillAttention
@@ -24,16 +24,17 @@ class Delay:
     per_prompt_token_s: float = 0.0
 
 
-class _Seconds(dict[int, float]):
+class _Seconds(dict[float, float]):
     """Time of *operations* by a count of rows [s], computed once for each count that occurs."""
 
     def __init__(self, operations: Sequence[Operation]) -> None:
         super().__init__()
         self._operations = operations
 
-    def __missing__(self, rows: int) -> float:
+    def __missing__(self, rows: float) -> float:
         work = Work(rows, rows, rows, 0, 0, (), ())
-        self[rows] = seconds = sum(each.repeats * each.demand(work).seconds for each in self._operations)
+        seconds = sum(each.repeats * each.demand(work).seconds for each in self._operations) if rows else 0.0
+        self[rows] = seconds
         return seconds
 
 
@@ -45,6 +46,10 @@ class RooflineStep:
     ----------
     by_tokens, by_sequences
         Operations of the layers whose time depends on the computed tokens, or the computing sequences, alone.
+    by_group
+        Operations that all attention ranks do together, by the mean of their tokens.
+    attention_ranks
+        Ranks with batches of their own.
     head
         Operations that depend on the sampled sequences alone.
     transfers
@@ -55,17 +60,21 @@ class RooflineStep:
     by_sequences: tuple[Operation, ...]
     decode: tuple[DecodeAttention, ...]
     prefill: tuple[PrefillAttention, ...]
+    by_group: tuple[Operation, ...]
     head: tuple[Operation, ...]
     transfers: tuple[Operation, ...]
     pipeline: Pipeline
     host: Host
     delay: Delay
     windows: tuple[int, ...]
+    attention_ranks: int = 1
     _token_s: _Seconds = field(init=False, repr=False)
     _sequence_s: _Seconds = field(init=False, repr=False)
+    _group_s: _Seconds = field(init=False, repr=False)
     _head_s: _Seconds = field(init=False, repr=False)
     _transfer_s: _Seconds = field(init=False, repr=False)
     _decode_s: float = field(init=False, repr=False)
+    _sequence_decode_s: float = field(init=False, repr=False)
     _context_token_s: float = field(init=False, repr=False)
     _window_token_s: tuple[float, ...] = field(init=False, repr=False)
     _full: tuple[int, ...] = field(init=False, repr=False)
@@ -73,8 +82,10 @@ class RooflineStep:
     def __post_init__(self) -> None:
         """Sum up the coefficients of the affine part."""
         self._token_s, self._sequence_s = _Seconds(self.by_tokens), _Seconds(self.by_sequences)
+        self._group_s = _Seconds(self.by_group)
         self._head_s, self._transfer_s = _Seconds(self.head), _Seconds(self.transfers)
         self._decode_s = sum(each.repeats * each.rates.launch_s for each in self.decode)
+        self._sequence_decode_s = sum(each.repeats * each.seconds_per_sequence for each in self.decode)
         self._context_token_s = self._token_rate(None)
         self._window_token_s = tuple(self._token_rate(window) for window in range(len(self.windows)))
         self._full = (0,) * len(self.windows)  # no decode is below a window
@@ -88,8 +99,11 @@ class RooflineStep:
         layers_s = self._token_s[work.tokens]
         if self.by_sequences:
             layers_s += self._sequence_s[work.sequences]
+        if self.by_group:
+            layers_s += self._group_s[self._group_mean(batch, work)]
         if work.decodes:
-            layers_s += self._decode_s + self._affine_s(work.decode_context_tokens, work.decode_window_tokens)
+            layers_s += self._decode_s + self._sequence_decode_s * work.decodes
+            layers_s += self._affine_s(work.decode_context_tokens, work.decode_window_tokens)
         if work.chunks:
             for each in self.prefill:
                 layers_s += each.repeats * each.demand(work).seconds
@@ -97,6 +111,12 @@ class RooflineStep:
         if rounds.transfers:
             gpu_s += rounds.transfers * self._transfer_s[work.tokens]
         return self.host.pace(batch, gpu_s, rounds.context * self._affine_s(batch.decodes, growing or self._full))
+
+    def _group_mean(self, batch: Batch, work: Work) -> float:
+        """Return the tokens of an average attention rank, of the microbatch where there is a pipeline."""
+        if batch.group_tokens is None:
+            return work.tokens
+        return batch.group_tokens / self.attention_ranks * work.tokens / batch.tokens
 
     def breakdown(self, batch: Batch) -> dict[str, float]:
         """Return the seconds of each operation; ``host`` is what the GPU does not hide."""
@@ -107,7 +127,7 @@ class RooflineStep:
         return {name: value for name, value in seconds.items() if value}
 
     def limits(self, batch: Batch) -> dict[str, float]:
-        """Return the shares of the iteration's time bound by compute, memory, link, launch of kernels and host."""
+        """Return the shares of the time bound by compute, memory, link, latency and host."""
         seconds: dict[str, float] = defaultdict(float)
         for times, _, demand in self._demands(batch):
             for limit, value in demand.limits.items():
@@ -128,10 +148,18 @@ class RooflineStep:
         return seconds
 
     def _demands(self, batch: Batch) -> Iterator[tuple[float, str, Demand]]:
-        """Yield every operation of the iteration with how often it runs."""
+        """Yield every operation of the iteration that has work, with how often it runs."""
         work, rounds = self.pipeline.split(batch)
-        layers = (*self.by_tokens, *self.by_sequences, *self.decode, *self.prefill)
-        groups = (layers, rounds.layers), (self.head, rounds.head), (self.transfers, rounds.transfers)
-        for operations, times in groups:
-            for each in operations:
-                yield times * each.repeats, each.name, each.demand(work)
+        groups = (
+            (self.by_tokens, rounds.layers, work.tokens),
+            (self.by_sequences, rounds.layers, work.sequences),
+            (self.decode, rounds.layers, work.decodes),
+            (self.prefill, rounds.layers, len(work.chunks)),
+            (self.head, rounds.head, work.sampled),
+            (self.transfers, rounds.transfers, work.tokens),
+        )
+        for operations, times, rows in groups:
+            if rows:
+                yield from ((times * each.repeats, each.name, each.demand(work)) for each in operations)
+        mean = replace(work, tokens=self._group_mean(batch, work))
+        yield from ((rounds.layers * each.repeats, each.name, each.demand(mean)) for each in self.by_group)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from itertools import count, pairwise
 
 from sim.kv.chain import Chain, ChainBook, Run
@@ -19,11 +20,25 @@ class KvCache:
     a keyed block that nobody uses stays until it is evicted, least recently freed first, of one request the later
     blocks first. Blocks that were never keyed are taken before any eviction.
 
+    With *partial_blocks*, the last, partly filled block of a prompt is kept too when its request leaves. Whoever begins
+    with the whole of that prompt copies it.
+
     Source: block pool and block hashes of vLLM V1 (`vllm/v1/core/block_pool.py`, `kv_cache_manager.py`).
+
+    Attributes
+    ----------
+    settle
+        Brings the `computed_tokens` of a running request up to date; whoever lets requests decode in strides sets it.
     """
 
     def __init__(
-        self, num_blocks: int, block_size: int, *, prefix_caching: bool = False, cache_generated: bool = False
+        self,
+        num_blocks: int,
+        block_size: int,
+        *,
+        prefix_caching: bool = False,
+        cache_generated: bool = False,
+        partial_blocks: bool = False,
     ) -> None:
         self.num_blocks, self.block_size, self.prefix_caching = num_blocks, block_size, prefix_caching
         self._cache_generated = prefix_caching and cache_generated
@@ -34,7 +49,8 @@ class KvCache:
         self._frees = count()
         self._writers: dict[str, Request] = {}  # output segment -> the running request that generates it
         self._chains: dict[Request, Chain] = {}
-        self._book = ChainBook(block_size, generated=cache_generated)
+        self._book = ChainBook(block_size, generated=cache_generated, partial=partial_blocks)
+        self.settle: Callable[[Request], None] = lambda request: None
 
     @property
     def free(self) -> int:
@@ -54,6 +70,10 @@ class KvCache:
         """Tell whether the pool, if empty, could hold *request* to its last token."""
         return self.blocks(request.total_tokens) <= self.num_blocks
 
+    def room(self, request: Request) -> int:
+        """Return how many more tokens a running *request* could get."""
+        return (self.blocks(request.computed_tokens) + self.free) * self.block_size - request.computed_tokens
+
     def take(self, blocks: int) -> None:
         """Take *blocks* of the free blocks; the caller has checked `free`."""
         plain = min(blocks, self._plain)
@@ -69,10 +89,15 @@ class KvCache:
         self.take(wanted)
         return True
 
+    def give_back(self, request: Request, tokens: int) -> None:
+        """Free the blocks that *request* got for *tokens* more tokens, which it will not compute."""
+        self._plain += self.blocks(request.computed_tokens + tokens) - self.blocks(request.computed_tokens)
+
     def hits(self, request: Request) -> int:
         """Return the tokens of *request*'s prompt that the prefix cache holds; at least one is left to compute."""
         if not self.prefix_caching:
             return 0
+        self._publish_writers(request)
         chain = self._chain(request)
         limit = (request.input_tokens - 1) // self.block_size
         found = 0
@@ -80,13 +105,9 @@ class KvCache:
             if key not in self._users and key not in self._lru:
                 return found * self.block_size
             found += 1
+        if chain.tail in self._lru or chain.tail in self._users:
+            return request.input_tokens - 1
         return min(found + chain.own_hits(), limit) * self.block_size
-
-    def writers(self, request: Request) -> list[Request]:
-        """Return the running requests whose answers, keyed as they grow, are part of *request*'s prompt."""
-        if not self._writers:
-            return []
-        return [self._writers[name] for name, _ in request.segments if name in self._writers]
 
     def lacks_for_good(self, request: Request) -> bool:
         """Tell whether *request*, which lacks blocks, cannot get them while those who run just decode.
@@ -96,27 +117,33 @@ class KvCache:
         """
         if not self.prefix_caching:
             return True
-        if self.writers(request):
-            return False
         chain = self._chain(request)
-        hits = [*chain.shared[: self.hits(request) // self.block_size], *chain.idle]
+        if self._writers_for(request) or chain.tail in self._lru:
+            return False
+        hits: list[int | Run] = [*chain.shared[: self.hits(request) // self.block_size], *chain.idle]
         freed = [self._lru[hit] for hit in hits if hit in self._lru]
         return all(later < sooner for sooner, later in pairwise(freed))
 
-    def admit(self, request: Request, hit_tokens: int, tokens: int) -> bool:
-        """Give *request* its *hit_tokens* and the blocks for *tokens* more; return False if there are too few."""
+    def admit(self, request: Request, hit_tokens: int, tokens: int, *, room: int = 0, spare: int = 0) -> bool:
+        """Give *request* its *hit_tokens* and the blocks for *tokens* more; return False if there are too few.
+
+        So it does if there would not be enough for *room* tokens instead, or if fewer than *spare* blocks were left.
+        """
         hit = hit_tokens // self.block_size
         new = self.blocks(hit_tokens + tokens) - hit
-        if new > self.free:
+        free = self.free - spare - (self.blocks(hit_tokens + room) - hit - new if room > tokens else 0)
+        if new > free:
             return False
         if hit:
             chain = self._chain(request)
             shared = chain.shared[:hit]
             idle = sum(key not in self._users for key in shared) + hit - len(shared)
-            if new > self.free - idle:
+            if new > free - idle:
                 return False
             self._reuse(chain, shared, hit - len(shared))
             self._idle -= idle
+            if hit_tokens % self.block_size:
+                self._touch_tail(chain)
         request.computed_tokens = hit_tokens
         request.cached_tokens += hit_tokens
         if self._cache_generated and request.output_segment is not None:
@@ -125,23 +152,13 @@ class KvCache:
         return True
 
     def publish(self, request: Request) -> None:
-        """Key the blocks that *request* has filled: those of its prompt at the end of each iteration that computes any.
+        """Key the blocks that *request* has filled; called at the end of an iteration that computed prompt tokens.
 
-        Nobody misses the keys of an answer before it leaves or somebody among whose `hits` they may be is looked up.
+        The keys of an answer can wait until it leaves, or somebody comes to whom it is a part of the prompt.
         """
-        if not self.prefix_caching:
-            return
-        chain = self._chain(request)
-        known = request.computed_tokens
-        if not self._cache_generated:
-            known = min(known, request.input_tokens)
-        filled = known // self.block_size
-        for key in chain.shared[chain.keyed : filled]:
-            if key not in self._users and key not in self._lru:  # else a duplicate, which stays without a key
-                self._users[key] = 1
-                chain.held.append(key)
-        chain.key_own(max(chain.keyed, len(chain.shared)), filled)
-        chain.keyed = max(chain.keyed, filled)
+        if self.prefix_caching:
+            self._publish_writers(request)
+            self._key(request)
 
     def release(self, request: Request) -> None:
         """Free all blocks of *request*, which has finished or is preempted; its `computed_tokens` are up to date."""
@@ -149,11 +166,12 @@ class KvCache:
         if not self.prefix_caching:
             self._plain += held
             return
-        self.publish(request)
+        self._key(request)
         answer = request.output_segment
         if answer is not None and self._writers.get(answer) is request:
             del self._writers[answer]
         chain = self._chains[request]
+        self._keep_tail(request, chain)
         self._plain += held - len(chain.held)
         for run in chain.retire():
             self._plain -= run.count
@@ -174,6 +192,32 @@ class KvCache:
             chain = self._chains[request] = self._book.chain(request)
         return chain
 
+    def _writers_for(self, request: Request) -> list[Request]:
+        """Return the running requests whose answers are part of *request*'s prompt."""
+        if not self._writers:
+            return []
+        return [self._writers[name] for name, _ in request.segments if name in self._writers]
+
+    def _publish_writers(self, request: Request) -> None:
+        # Exact but for one corner: if a prompt computed a block ahead of its writer, and that block was evicted after
+        # the writer made its duplicate, the duplicate gets the key here.
+        for writer in self._writers_for(request):
+            self.settle(writer)
+            self._key(writer)
+
+    def _key(self, request: Request) -> None:
+        chain = self._chain(request)
+        known = request.computed_tokens
+        if not self._cache_generated:
+            known = min(known, request.input_tokens)
+        filled = known // self.block_size
+        for key in chain.shared[chain.keyed : filled]:
+            if key not in self._users and key not in self._lru:  # else a duplicate, which stays without a key
+                self._users[key] = 1
+                chain.held.append(key)
+        chain.key_own(max(chain.keyed, len(chain.shared)), filled)
+        chain.keyed = max(chain.keyed, filled)
+
     def _reuse(self, chain: Chain, shared: list[int], own: int) -> None:
         for key in shared:
             users = self._users.get(key, 0)
@@ -183,6 +227,21 @@ class KvCache:
         for run in chain.reuse_own(own):
             del self._lru[run]
         chain.held, chain.keyed = shared, len(shared) + own
+
+    def _touch_tail(self, chain: Chain) -> None:
+        """Count the copy of a partly filled block as its latest use."""
+        if chain.tail is not None and chain.tail in self._lru:
+            self._lru.move_to_end(chain.tail)
+            self._lru[chain.tail] = next(self._frees)
+
+    def _keep_tail(self, request: Request, chain: Chain) -> None:
+        """Key the partly filled last block of a prompt that was computed, unless its block got a key as a full one."""
+        tail, place = chain.tail, request.input_tokens // self.block_size
+        if tail is None or request.computed_tokens < request.input_tokens or chain.keyed > place:
+            return
+        if tail not in self._users and tail not in self._lru:
+            self._users[tail] = 1
+            chain.held.append(tail)
 
     def _leave(self, key: int) -> None:
         if self._users[key] > 1:

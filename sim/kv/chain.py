@@ -1,8 +1,9 @@
 """A prompt's content as a chain of block keys.
 
-The content of the first *e* tokens of a prompt is given by the lengths and names of the segments before token *e - 1*
-and by the name of the segment that holds it. So the key of a block is that chain of segments, interned as an integer, and
-the block's place: equal keys mean equal content up to the block's end, as with the chained block hashes of vLLM.
+The content of the first *e* tokens of a prompt is given by the lengths and names of the segments before token
+*e - 1* and by the name of the segment that holds it. So the key of a block is that chain of segments,
+interned as an integer, and the block's place: equal keys mean equal content up to the block's end, as with
+the chained block hashes of vLLM.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from sim.request import Request
 __all__ = ["Chain", "ChainBook", "Run"]
 
 _PLACES = 2**32  # more blocks than a prompt can have
+_TAIL = "\0"  # no name of a segment
 
 
 @dataclass(slots=True, eq=False)
@@ -37,6 +39,8 @@ class Chain:
     ----------
     shared
         Keys of the full blocks that lie in named segments, in order; those after them hold the request's own tokens.
+    tail
+        Key of the last, partly filled block of a prompt that lies in named segments to its end; None if there is none.
     keyed
         Full blocks that were hit or computed and offered to the cache since the admission.
     held
@@ -48,6 +52,7 @@ class Chain:
     """
 
     shared: list[int]
+    tail: int | None = None
     keyed: int = 0
     held: list[int] = field(default_factory=list)
     private: list[Run] = field(default_factory=list)
@@ -104,19 +109,22 @@ class Chain:
 class ChainBook:
     """Interns chains of segments as integers, so that equal prefixes get equal keys."""
 
-    def __init__(self, block_size: int, *, generated: bool) -> None:
-        self._block_size, self._generated = block_size, generated
+    def __init__(self, block_size: int, *, generated: bool, partial: bool = False) -> None:
+        self._block_size, self._generated, self._partial = block_size, generated, partial
         self._ids: dict[tuple[int, int, str], int] = {}
 
     def chain(self, request: Request) -> Chain:
         """Return the chain of *request*: its prompt, and its answer too where generated blocks are keyed."""
         keys: list[int] = []
+        tail = None
         parent, length, start = 0, 0, 0
         for name, tokens in self._segments(request):
             parent = self._ids.setdefault((parent, length, name), len(self._ids) + 1)
             length, start = tokens, start + tokens
             keys.extend(range(parent * _PLACES + len(keys), parent * _PLACES + start // self._block_size))
-        return Chain(keys)
+            if self._partial and start == request.input_tokens and start % self._block_size:
+                tail = self._ids.setdefault((parent, length, _TAIL), len(self._ids) + 1) * _PLACES
+        return Chain(keys, tail)
 
     def _segments(self, request: Request) -> list[tuple[str, int]]:
         segments = [segment for segment in request.segments if segment[1]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,14 @@ class RequestRows:
             status=ints("status"),
             reasons=[request.reason for request in requests],
         )
+
+    def seen_late(self, iterations: float) -> RequestRows:
+        """Return the rows of a client that sees each token as many *iterations* of its request late."""
+        if not iterations:
+            return self
+        gaps = np.maximum(self.emitted_tokens - 1, 1)
+        late_s = iterations * (self.last_token_s - self.first_token_s) / gaps
+        return replace(self, first_token_s=self.first_token_s + late_s, last_token_s=self.last_token_s + late_s)
 
     @property
     def completed(self) -> NDArray[np.bool_]:

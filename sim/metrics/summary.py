@@ -16,6 +16,7 @@ from sim.metrics.emissions import peak_concurrency, peak_tokens_per_s
 from sim.metrics.gaps import GapHistogram, gaps_of, unexplained_gap_share
 from sim.metrics.intervals import SAMPLING_ONLY, Interval, latency_intervals
 from sim.metrics.latency import PERCENTILES, Distribution, Sample
+from sim.metrics.model_error import ModelError, with_model_error
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.metrics.slo import SLO, Judgement
 from sim.metrics.steady import Steadiness, judge_steadiness
@@ -45,6 +46,8 @@ class RunContext:
         How long the simulation took [s].
     warnings
         What was found on the way to the run.
+    model_error
+        How far predictions of such runs were off; None: not known.
     """
 
     num_gpus: int
@@ -57,6 +60,7 @@ class RunContext:
     time_shares: Mapping[str, float] = field(default_factory=dict)
     wall_s: float = math.nan
     warnings: tuple[str, ...] = ()
+    model_error: ModelError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +142,7 @@ class Summary:
         }
 
     def _statistics(self) -> dict[str, float]:
-        found = (pair for name, times in self.latency.items() for pair in _statistics(name, times))
-        return {key: 1e3 * time_s for key, time_s in found}
+        return _in_ms(self.latency)
 
 
 def summarise(requests: RequestRows, strides: StrideRows, context: RunContext) -> Summary:
@@ -159,6 +162,12 @@ def summarise(requests: RequestRows, strides: StrideRows, context: RunContext) -
     steadiness = judge_steadiness(requests)
     steady = steadiness.verdict == "steady"
     intervals = latency_intervals(requests, strides, latency, steadiness.warm_up_s) if steady else {}
+    if context.model_error is not None:
+        rates = {
+            "request_throughput": _ratio(int(completed.sum()), duration_s),
+            "output_throughput": _ratio(output_tokens, duration_s),
+        }
+        intervals = with_model_error(context.model_error, _in_ms(latency) | rates, intervals)
     gpu_s = duration_s * context.num_gpus
     kv_block_s = float(np.dot(_mean_blocks(strides, context.block_size), strides.duration_s))
     return Summary(
@@ -184,11 +193,26 @@ def summarise(requests: RequestRows, strides: StrideRows, context: RunContext) -
         steadiness=steadiness,
         objectives=context.slo.met(latency) if context.slo else {},
         intervals=intervals,
-        warnings=(*context.warnings, *_warnings(requests, gaps, steadiness, bool(intervals))),
+        warnings=(
+            *context.warnings,
+            *_warnings(requests, gaps, steadiness),
+            *_meaning_of(intervals, context.model_error),
+        ),
         engine_iterations=int(strides.iterations.sum()),
         simulated_s=end_s,
         wall_s=context.wall_s,
     )
+
+
+def _in_ms(latency: Mapping[str, Distribution]) -> dict[str, float]:
+    found = (pair for name, times in latency.items() for pair in _statistics(name, times))
+    return {key: 1e3 * time_s for key, time_s in found}
+
+
+def _meaning_of(intervals: Mapping[str, Interval], error: ModelError | None) -> Iterator[str]:
+    """Say what the intervals hold, if there are any."""
+    if intervals:
+        yield SAMPLING_ONLY if error is None else error.statement
 
 
 def _statistics(name: str, times: Distribution) -> Iterator[tuple[str, float]]:
@@ -236,17 +260,13 @@ def _per_token(rate: float | None, amount: float, tokens: float) -> float | None
     return None if rate is None or not tokens else rate * amount / tokens
 
 
-def _warnings(
-    requests: RequestRows, gaps: GapHistogram, steadiness: Steadiness, intervals: bool
-) -> list[str]:
+def _warnings(requests: RequestRows, gaps: GapHistogram, steadiness: Steadiness) -> list[str]:
     """Say what a reader of the numbers has to know."""
     warnings = [_without_answer(requests, status) for status in ("rejected", "failed")]
     if steadiness.verdict != "steady":
         warnings.append(steadiness.statement)
     if (share := unexplained_gap_share(requests, gaps)) > _GAP_TOLERANCE:
         warnings.append(f"gaps between tokens miss {share:.2%} of the time from first to last; ITL is off")
-    if intervals:
-        warnings.append(SAMPLING_ONLY)
     return [warning for warning in warnings if warning]
 
 

@@ -14,18 +14,18 @@ __all__ = [
     "Constant",
     "DecodeConstants",
     "ElementwiseConstants",
+    "ExpertConstants",
     "Fit",
     "GemmConstants",
     "HardwareCalibration",
     "PrefillConstants",
-    "RooflineConstants",
 ]
 
 _BY_TYPE = ("gemm", "decode", "prefill", "latent_decode", "latent_prefill", "experts")
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Constant(_Part):
@@ -45,53 +45,81 @@ class Constant(_Part):
 
 
 class Fit(_Part):
-    """Where the constants of one operation come from, and how well they predict shapes that the fit did not see."""
+    """Where constants come from, and how well they predict shapes that their fit did not see."""
 
-    source: str = Field(description="Table, runs or citation.")
+    source: str = Field(description="Table and rows, or citation.")
     sha256: str = Field("", description="Hash of the table; empty for a citation.")
-    rows: int = Field(0, ge=0, description="Rows fitted.")
-    held_out_rows: int = Field(0, ge=0, description="Rows of other shapes, only compared.")
-    median_error: float | None = Field(None, ge=0, description="Median of |predicted/measured - 1| on held-out rows.")
+    rows: int = Field(0, ge=0, description="Shapes fitted.")
+    excluded: int = Field(0, ge=0, description="Rows left out by the rules of the fit.")
+    median_error: float | None = Field(None, ge=0, description="Median of |predicted/measured - 1|, held out.")
     p90_error: float | None = Field(None, ge=0, description="90th percentile of the same.")
 
 
-class RooflineConstants(_Part):
-    """A kernel as a smooth roofline: ``(compute^p + memory^p)^(1/p) + launch``."""
+class GemmConstants(_Part):
+    """A matrix product with weights read once; the terms are those of `sim.cost.gemm`."""
 
     compute: Constant = Field(description="Share of the peak rate of its data type that is reached.")
     memory: Constant = Field(description="Share of the peak memory bandwidth that is reached.")
-    sharpness: Constant = Field(description="p of the norm: large is a sharp roofline, 1 adds the two times.")
+    depth: Constant = Field(description="Walk of a 128 x 128 tile along k, in times of one processor at peak.")
+    prologue: Constant = Field(description="Length along k that filling and draining a tile costs.")
+    sharpness: Constant = Field(description="p of the norm: large is a sharp roofline, 1 adds the times.")
     launch_s: Constant = Field(description="Fixed time of the kernel inside a CUDA graph [s].")
+    quantise: Constant = Field(description="Passes of 3 bytes an input element to quantise activations.")
     fit: Fit
 
 
-class GemmConstants(RooflineConstants):
-    """A matrix product with weights read once."""
-
-    quantise: Constant = Field(description="Passes of 3 bytes a quantised input element that the activations cost.")
-
-
-class PrefillConstants(RooflineConstants):
-    """Attention of a prompt chunk over itself and its past."""
-
-    wave: Constant = Field(description="Time of the longest tile of 128 queries, as a multiple of one processor's share.")
-
-
 class DecodeConstants(_Part):
-    """Attention of one new token a sequence: linear in the tokens attended."""
+    """Attention of one new token a sequence, linear in the tokens attended."""
 
-    compute: Constant = Field(description="Share of the bf16 peak rate that is reached.")
+    compute: Constant = Field(description="Share of the 16-bit peak rate that is reached.")
     memory: Constant = Field(description="Share of the peak memory bandwidth that is reached.")
+    tile_s: Constant = Field(description="Time of one KV head of one sequence on one processor [s].")
     launch_s: Constant = Field(description="Fixed time of the kernel inside a CUDA graph [s].")
+    resident_share: Constant = Field(
+        description="Share of the last-level cache below which the benchmark's KV stays in it. No serving run "
+        "does this, since weights pass between two steps; it only keeps `memory` that of the memory."
+    )
+    resident_memory: Constant = Field(description="Bandwidth from that cache, as a share of the memory's peak.")
+    fit: Fit
+
+
+class PrefillConstants(_Part):
+    """Attention of prompt chunks over themselves and their past."""
+
+    compute: Constant = Field(description="Share of the 16-bit peak rate that is reached.")
+    memory: Constant = Field(description="Share of the peak memory bandwidth that is reached.")
+    depth: Constant = Field(description="Walk of the longest tile, in times of one processor at that rate.")
+    tile_s: Constant = Field(description="Set-up of one tile of 128 queries of a head on one processor [s].")
+    sharpness: Constant = Field(description="p of the norm: large is a sharp roofline, 1 adds the times.")
+    launch_s: Constant = Field(description="Fixed time of the kernel inside a CUDA graph [s].")
+    write: Constant = Field(description="Passes over the new 16-bit keys and values, to write them to the cache.")
+    fit: Fit
+
+
+class ExpertConstants(_Part):
+    """The grouped products of routed experts; the terms are those of `sim.cost.moe`."""
+
+    compute: Constant = Field(description="Share of the peak rate of its data type that is reached.")
+    memory: Constant = Field(description="Share of the peak memory bandwidth that is reached.")
+    sharpness: Constant = Field(description="p of the norm: large is a sharp roofline, 1 adds the times.")
+    launch_s: Constant = Field(description="Fixed time of all its kernels inside a CUDA graph [s].")
+    row: Constant = Field(description="Passes over the 16-bit activations of the rank's own rows.")
+    sort: Constant = Field(description="Passes over the 16-bit inputs of the rows of all ranks, in and out.")
     fit: Fit
 
 
 class AllReduceConstants(_Part):
-    """All-reduce over a number of ranks: ``launch * (1 + (bus bytes / (rate * launch))^p)^(1/p)``."""
+    """All-reduce over a number of ranks, by three algorithms after the size of the message.
 
-    link: Constant = Field(description="Bus bandwidth as a share of one direction of the link of one accelerator.")
-    sharpness: Constant = Field(description="p of the norm between the fixed time and the bytes.")
-    launch_s: Constant = Field(description="Time of the smallest message [s].")
+    Each is ``launch + 2 (n-1)/n bytes / (link share * link rate)``; the sizes are in `sim.cost.accelerator`.
+    """
+
+    small_link: Constant = Field(description="One-shot: share of one direction of one accelerator's link.")
+    small_launch_s: Constant = Field(description="One-shot: fixed time inside a CUDA graph [s].")
+    medium_link: Constant = Field(description="Two-shot: share of the link.")
+    medium_launch_s: Constant = Field(description="Two-shot: fixed time [s].")
+    large_link: Constant = Field(description="The vendor's library: share of the link.")
+    large_launch_s: Constant = Field(description="The vendor's library: fixed time [s].")
     fit: Fit
 
 
@@ -106,6 +134,8 @@ class ElementwiseConstants(_Part):
 class HardwareCalibration(Profile):
     """What the kernels of one accelerator reach of its peaks, by operation and data type.
 
+    A key ``fp8`` holds for every engine, ``fp8@tensorrt-llm`` for the kernels of that one.
+
     An accelerator without measurements names its nearest relative instead: shares of peaks and fixed times
     carry over as they are, and rates follow from the accelerator's own peaks. How far such a transfer is off
     is known from accelerators that have measurements of their own: `error_factor`.
@@ -113,35 +143,41 @@ class HardwareCalibration(Profile):
 
     aliases: tuple[str, ...] = ()
     transferred_from: str | None = Field(None, description="The relative whose constants hold; missing: its own.")
+    links_from: str | None = Field(None, description="Another relative whose link is of the same kind.")
     error_factor: float = Field(1.0, ge=1, description="How many times wider its errors are than the fits say.")
     gemm: dict[str, GemmConstants] = Field({}, description="Linear layers, by weight type.")
     decode: dict[str, DecodeConstants] = Field({}, description="Grouped attention, by type of the KV cache.")
     prefill: dict[str, PrefillConstants] = Field({}, description="Grouped attention, by type of the KV cache.")
     latent_decode: dict[str, DecodeConstants] = Field({}, description="Latent attention (MLA), by KV type.")
     latent_prefill: dict[str, PrefillConstants] = Field({}, description="Latent attention (MLA), by KV type.")
-    experts: dict[str, RooflineConstants] = Field({}, description="Products of routed experts, by weight type.")
+    experts: dict[str, ExpertConstants] = Field({}, description="Products of routed experts, by weight type.")
     all_reduce: dict[int, AllReduceConstants] = Field({}, description="By number of ranks.")
     elementwise: ElementwiseConstants | None = None
 
     @model_validator(mode="after")
     def _complete(self) -> HardwareCalibration:
-        by_type = {name: getattr(self, name) for name in _BY_TYPE}
+        tables = {name: getattr(self, name) for name in _BY_TYPE}
+        given = [name for name in (*tables, "all_reduce", "elementwise") if getattr(self, name)]
         if self.transferred_from is not None:
-            given = [name for name, table in by_type.items() if table]
-            if given or self.all_reduce or self.elementwise:
-                raise ValueError("a calibration is either its own or transferred_from another, not both")
+            if given:
+                raise ValueError(f"constants are either its own or transferred, not both: {', '.join(given)}")
             return self
-        for name, table in by_type.items():
-            if "bf16" not in table:
-                raise ValueError(f"{name} has no bf16, to which other data types fall back")
-        if not self.all_reduce or not self.elementwise:
+        missing = [name for name, table in tables.items() if "bf16" not in table]
+        if missing:
+            raise ValueError(f"no bf16, to which other data types fall back, in {', '.join(missing)}")
+        if not self.all_reduce or self.elementwise is None:
             raise ValueError("all_reduce and elementwise are needed")
         return self
 
     def resolve(self, load: Callable[[str], HardwareCalibration]) -> HardwareCalibration:
-        """Return a calibration with constants: this one, or that of the relative, found by *load*, as this one's."""
+        """Return this calibration with constants: its own, or those of the relatives that *load* finds."""
         if self.transferred_from is None:
             return self
-        relative = load(self.transferred_from).resolve(load)
-        kept = {name: getattr(self, name) for name in ("name", "aliases", "sources", "notes", "transferred_from")}
-        return relative.model_copy(update={**kept, "error_factor": self.error_factor * relative.error_factor})
+        relative = load(self.transferred_from)
+        links = relative if self.links_from is None else load(self.links_from)
+        own = ("name", "aliases", "sources", "notes", "transferred_from", "links_from")
+        update = {name: getattr(self, name) for name in own} | {
+            "all_reduce": links.all_reduce,
+            "error_factor": self.error_factor * relative.error_factor,
+        }
+        return relative.model_copy(update=update)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -12,9 +13,10 @@ from sim.errors import ProfileError
 from sim.profiles.base import Profile
 from sim.profiles.engine_memory import EngineMemory
 from sim.profiles.hardware import Hardware
+from sim.profiles.quantization import Dtype
 from sim.units import Bytes, Seconds
 
-__all__ = ["BatchLimits", "Engine", "EngineVersion", "HostTime", "RequestDelay", "split_version"]
+__all__ = ["BatchLimits", "Engine", "EngineVersion", "HostTime", "RequestDelay", "Serves", "split_version"]
 
 LATEST = "latest"
 
@@ -68,10 +70,14 @@ class EngineVersion(_Part):
     since: str = Field(description="First release for which this holds.")
     sources: dict[str, str] = Field(description="Field name to where its numbers come from.")
     scheduler: str = Field(description="Scheduler by `kind`; one that is not simulated is refused by this name.")
+    scheduler_options: dict[str, bool | int | float | str] = Field(
+        {}, description="Options of this scheduler in which the engine differs from the scheduler's own defaults."
+    )
     batch_limits: tuple[BatchLimits, ...] = Field(min_length=1)
     block_size: int = Field(gt=0, description="Tokens of one KV block.")
     prefix_caching: bool = Field(description="Blocks of a finished prompt are kept and found again.")
     cache_generated: bool = Field(description="With prefix caching, generated tokens are kept as well.")
+    partial_reuse: bool = Field(False, description="With prefix caching, partly filled blocks are kept as well.")
     gpu_memory_utilization: float | None = Field(
         gt=0,
         le=1,
@@ -102,11 +108,29 @@ class EngineVersion(_Part):
         return self
 
 
+class Serves(_Part):
+    """What an engine runs on, and which types of weights it reads."""
+
+    vendors: tuple[str, ...] = Field(min_length=1, description="Vendors of the accelerators.")
+    weights: tuple[Dtype, ...] = Field((), description="Types of weights; none: no limit that a source states.")
+
+
 class Engine(Profile):
     """All versions of one engine; in the YAML each states only what it changes in the one before it."""
 
+    serves: Serves | None = Field(None, description="Missing: whatever it is asked for.")
+    behind: str | None = Field(
+        None, description="Engine that it puts a server around, whose versions are its own; instead of `versions`."
+    )
     newest: str | None = Field(None, description="Newest release that was looked at; missing: no limit.")
-    versions: tuple[EngineVersion, ...] = Field(min_length=1, description="Oldest first.")
+    versions: tuple[EngineVersion, ...] = Field((), description="Oldest first.")
+
+    def resolve(self, load: Callable[[str], Engine]) -> Engine:
+        """Return this engine with the versions of the one *behind* it, if there is one."""
+        if self.behind is None:
+            return self
+        engine = load(self.behind)
+        return self.model_copy(update={"versions": engine.versions, "newest": engine.newest})
 
     def at(self, version: str) -> EngineVersion:
         """Return what holds for a release such as ``0.19``, ``0.19.1`` or ``latest``.
@@ -130,6 +154,12 @@ class Engine(Profile):
         if isinstance(data, dict) and isinstance(data.get("versions"), list):
             return data | {"versions": list(accumulate(data["versions"], _overlaid))}
         return data
+
+    @model_validator(mode="after")
+    def _has_versions(self) -> Self:
+        if bool(self.versions) == (self.behind is not None):
+            raise ValueError("either versions or behind must be given")
+        return self
 
     @model_validator(mode="after")
     def _ascends(self) -> Engine:

@@ -22,6 +22,9 @@ from sim.yamlfile import read_yaml, validate
 
 if TYPE_CHECKING:
     from sim.profiles.calibrated import HardwareCalibration
+    from sim.profiles.calibrated_all_to_all import AllToAllCalibration
+    from sim.profiles.calibrated_engine import EngineCalibration
+    from sim.profiles.calibrated_errors import ErrorTable
     from sim.profiles.engine import Engine
     from sim.profiles.hardware import Hardware
     from sim.profiles.model import Model
@@ -31,16 +34,25 @@ __all__ = [
     "Kind",
     "find",
     "load",
+    "load_all_to_all",
+    "load_calibrated_engine",
     "load_calibrated_hardware",
     "load_engine",
+    "load_error_table",
     "load_hardware",
     "load_model",
     "load_workload",
     "names",
+    "profile_files",
     "profile_hash",
 ]
 
-Kind = Literal["hardware", "models", "engines", "workloads", "calibrated/hardware"]
+_ALIASES = re.compile(r"^aliases: \[(.*?)\]", re.MULTILINE | re.DOTALL)
+
+Kind = Literal[
+    "hardware", "models", "engines", "workloads", "calibrated/hardware", "calibrated/engines", "calibrated/errors",
+    "calibrated/all_to_all",
+]
 
 _CLASSES: dict[Kind, tuple[str, str]] = {
     "hardware": ("sim.profiles.hardware", "Hardware"),
@@ -48,6 +60,9 @@ _CLASSES: dict[Kind, tuple[str, str]] = {
     "engines": ("sim.profiles.engine", "Engine"),
     "workloads": ("sim.profiles.workload", "WorkloadPreset"),
     "calibrated/hardware": ("sim.profiles.calibrated", "HardwareCalibration"),
+    "calibrated/engines": ("sim.profiles.calibrated_engine", "EngineCalibration"),
+    "calibrated/errors": ("sim.profiles.calibrated_errors", "ErrorTable"),
+    "calibrated/all_to_all": ("sim.profiles.calibrated_all_to_all", "AllToAllCalibration"),
 }
 
 
@@ -81,7 +96,7 @@ def load_model(name: str, beside: Path | None = None) -> Model:
 
 def load_engine(name: str, beside: Path | None = None) -> Engine:
     """Load an engine with all its versions; see `load_hardware`."""
-    return cast("Engine", load("engines", name, beside))
+    return cast("Engine", load("engines", name, beside)).resolve(lambda behind: load_engine(behind, beside))
 
 
 def load_workload(name: str, beside: Path | None = None) -> WorkloadPreset:
@@ -91,8 +106,23 @@ def load_workload(name: str, beside: Path | None = None) -> WorkloadPreset:
 
 def load_calibrated_hardware(name: str, beside: Path | None = None) -> HardwareCalibration:
     """Load what the kernels of an accelerator reach, with the constants of its relative where it has none."""
-    calibration = cast("HardwareCalibration", load("calibrated/hardware", name, beside))
+    calibration = cast("HardwareCalibration", load("calibrated/hardware", load_hardware(name, beside).name, beside))
     return calibration.resolve(lambda relative: load_calibrated_hardware(relative, beside))
+
+
+def load_calibrated_engine(name: str, beside: Path | None = None) -> EngineCalibration:
+    """Load the constants of an engine that were fitted to serving runs; see `load_hardware`."""
+    return cast("EngineCalibration", load("calibrated/engines", name, beside))
+
+
+def load_all_to_all(name: str, beside: Path | None = None) -> AllToAllCalibration:
+    """Load what a library reaches that sends tokens to the ranks of their experts; see `load_hardware`."""
+    return cast("AllToAllCalibration", load("calibrated/all_to_all", name, beside))
+
+
+def load_error_table(name: str, beside: Path | None = None) -> ErrorTable:
+    """Load how far predictions were off where runs were measured; see `load_hardware`."""
+    return cast("ErrorTable", load("calibrated/errors", name, beside))
 
 
 def names(kind: Kind, beside: Path | None = None) -> list[str]:
@@ -146,12 +176,21 @@ def _read(kind: Kind, path: Path, modified_ns: int) -> Profile:
     return profile
 
 
+def profile_files(beside: Path | None = None) -> list[Path]:
+    """Return every file that some name may mean, the user's own and the program's."""
+    return [path for root in _roots(beside) for path in sorted(root.rglob("*.yaml"))]
+
+
 def _folders(kind: Kind, beside: Path | None) -> list[Path]:
+    return [root / kind for root in _roots(beside)]
+
+
+def _roots(beside: Path | None) -> list[Path]:
     package = Path(sim.__file__).parent
     installed, checkout = package / "_profiles", package.parent / "profiles"
     own = [beside / "profiles"] if beside else []
     roots = [*own, Path("profiles").absolute(), installed if installed.is_dir() else checkout]
-    return [root / kind for root in dict.fromkeys(roots)]
+    return list(dict.fromkeys(roots))
 
 
 def _name(path: Path, folder: Path) -> str:
@@ -175,9 +214,15 @@ def _matches(kind: Kind, name: str, beside: Path | None) -> Iterator[Path]:
                 yield path
 
 
+def _aliases_in(path: Path) -> list[str]:
+    """Return the aliases written in a profile, without reading the rest: a suggestion must not cost a second."""
+    found = _ALIASES.search(path.read_text(encoding="utf-8", errors="replace"))
+    return [alias.strip(" '\"\n") for alias in found[1].split(",")] if found else []
+
+
 def _suggestion(kind: Kind, name: str, beside: Path | None) -> str:
     known = names(kind, beside)
     if near := did_you_mean(name, known):
         return near
-    aliases = [alias for profile in known for alias in load(kind, profile, beside).aliases]
+    aliases = [alias for profile in known for alias in _aliases_in(find(kind, profile, beside))]
     return did_you_mean(name, aliases) or f"; `python -m sim profiles list` shows all {len(known)}"

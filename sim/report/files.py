@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 from collections.abc import Iterable, Mapping
@@ -17,6 +16,7 @@ from sim.metrics.timeline import timeline_of
 from sim.report.json import to_json
 from sim.report.perfetto import perfetto_trace
 from sim.request import Status
+from sim.simulate.inputs import file_hash
 
 __all__ = ["manifest_of", "write_run", "writable_folder"]
 
@@ -76,9 +76,9 @@ def write_run(
     return [folder / name for name in (*tables, *texts)]
 
 
-def manifest_of(seed: int, profiles: Mapping[str, Path]) -> dict[str, Any]:
-    """Return what it takes to repeat a run: versions, the *seed*, and a SHA-256 of each of the *profiles*."""
-    hashes = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sorted(profiles.items())}
+def manifest_of(seed: int, inputs: Mapping[str, Path]) -> dict[str, Any]:
+    """Return what it takes to repeat a run: versions, the *seed*, and a SHA-256 of each of its *inputs*."""
+    hashes = {name: file_hash(path) for name, path in sorted(inputs.items())}
     return {
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
         "seed": seed,

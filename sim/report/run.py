@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from sim.experiment import Experiment, defaults_used
-from sim.profiles.library import find
+from sim.experiment import defaults_used
 from sim.report.files import manifest_of, write_run
 from sim.report.json import to_json
 from sim.report.table import print_table
 from sim.report.vllm import vllm_block
 from sim.simulate import Result
+from sim.simulate.inputs import input_files
 from sim.units import format_bytes
-from sim.workload.lengths.preset import PresetLengths
 
 __all__ = ["defaults_line", "show", "write"]
 
@@ -36,7 +35,7 @@ def show(result: Result, form: str) -> None:
 def write(result: Result, folder: Path) -> list[Path]:
     """Write all files of *result* into *folder*, which exists, and return their paths."""
     experiment = result.experiment
-    manifest = manifest_of(experiment.seed, dict(_profile_files(experiment)))
+    manifest = manifest_of(experiment.seed, input_files(experiment))
     return write_run(
         folder,
         result.summary,
@@ -51,17 +50,6 @@ def defaults_line(result: Result) -> str:
     """Name every field that the experiment left open, with the value that was used."""
     used = dict(defaults_used(result.experiment)) | dict(result.setup.flags.left_open(result.experiment.engine))
     return "defaults used: " + ", ".join(f"{path}={used[path]}" for path in sorted(used))
-
-
-def _profile_files(experiment: Experiment) -> Iterator[tuple[str, Path]]:
-    beside, lengths = experiment.folder, experiment.workload.lengths
-    yield "model", find("models", experiment.model, beside)
-    yield "hardware", find("hardware", experiment.deployment.gpu, beside)
-    yield "engine", find("engines", experiment.engine.kind, beside)
-    if experiment.cost_model.kind == "roofline":
-        yield "calibration", find("calibrated/hardware", experiment.deployment.gpu, beside)
-    if isinstance(lengths, PresetLengths):
-        yield "workload", find("workloads", lengths.name, beside)
 
 
 def _about(result: Result) -> Iterator[str]:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from sim.policy import union_of
 from sim.scheduler.base import Decision, Scheduler, State
+from sim.scheduler.queue import Queue
 from sim.scheduler.running import Running
 
 if TYPE_CHECKING:
@@ -11,4 +12,4 @@ if TYPE_CHECKING:
 else:
     AnyScheduler = union_of(__name__, Scheduler)
 
-__all__ = ["AnyScheduler", "Decision", "Running", "Scheduler", "State"]
+__all__ = ["AnyScheduler", "Decision", "Queue", "Running", "Scheduler", "State"]

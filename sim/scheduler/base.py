@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
+
+from pydantic import Field
 
 from sim.batch import Blocked
 from sim.kv import KvCache
 from sim.policy import Policy
 from sim.request import Request, Status
+from sim.scheduler.queue import Order, Queue
 from sim.scheduler.running import Running
 
 __all__ = ["Decision", "Scheduler", "State"]
 
+Chunk = Callable[[int, int], int]
+"""How many tokens of a prompt an iteration computes, from the rest of it and from what is left of the budget."""
+
 
 @dataclass(slots=True)
 class State:
-    """A replica as its scheduler sees it: who waits (first come, first served), who runs, and the KV cache."""
+    """A replica as its scheduler sees it: who waits, who runs, the KV cache, and what the scheduler noted itself."""
 
-    waiting: deque[Request]
+    waiting: Queue
     running: Running
     kv: KvCache
-
-    def hits(self, request: Request) -> int:
-        """Return the tokens of *request*'s prompt that the prefix cache holds, answers still being written included."""
-        self.publish_writers(request)
-        return self.kv.hits(request)
-
-    def publish_writers(self, request: Request) -> None:
-        """Key what is there by now of the answers that *request* has in its prompt."""
-        for writer in self.kv.writers(request):
-            self.running.settle(writer)
-            self.kv.publish(writer)
+    notes: Any = None
 
 
 @dataclass(slots=True)
@@ -46,43 +44,75 @@ class Decision:
     decodes
         Whether the decoding requests compute a token each; their blocks are taken.
     preempted
-        Requests put back to the front of the queue.
+        Requests put back into the queue.
+    failed
+        Requests given up for lack of KV cache.
     silenced, resumed
-        Of the decodes: those that stop emitting with this iteration, preempted or without token budget, and those that
-        had no budget before and now have.
+        Of the decodes: those that stop emitting with this iteration, preempted, given up or without token budget, and
+        those that had no budget before and now have.
     blocked
         Why the head of the queue was not admitted, or why an arrival would not be.
+    iterations
+        How many iterations it stands at most, if it is `lasting`.
     """
 
     prefills: list[tuple[Request, int]] = field(default_factory=list)
     decodes: bool = False
     preempted: list[Request] = field(default_factory=list)
+    failed: list[Request] = field(default_factory=list)
     silenced: list[Request] = field(default_factory=list)
     resumed: list[Request] = field(default_factory=list)
     blocked: Blocked = Blocked.NO
+    iterations: float = math.inf
 
     @property
     def lasting(self) -> bool:
         """Whether it stands until a decode finishes, a block lacks or a request arrives that is not blocked."""
-        return self.decodes and not (self.prefills or self.preempted or self.silenced or self.resumed)
+        return self.decodes and not (self.prefills or self.silenced or self.resumed or self.preempted or self.failed)
 
 
 class Scheduler(Policy):
     """Decides what an iteration computes from who waits, who runs and the free blocks; knows no clock.
 
-    `schedule` takes the blocks of the iteration, admits and preempts; the replica completes what was decided.
+    `schedule` takes the blocks of the iteration, admits and preempts; the replica completes what was decided. Replicas
+    share a policy: what it must remember of one between iterations it keeps in ``state.notes``.
     """
 
     keeps_batch: ClassVar[bool] = False
     """Whether a batch is formed, possibly waiting for arrivals, and kept until its longest answer is done."""
 
+    order: Order = Field("fcfs", description="Who of those who wait is served first; priority: the lower value.")
+    max_num_queued_reqs: int | None = Field(
+        None, ge=0, description="Most requests that wait; one more is refused (HTTP 429 or 503); missing: no limit."
+    )
+
     def schedule(self, state: State) -> Decision:
         """Decide the next iteration; called only if somebody waits or runs."""
         raise NotImplementedError
 
+    def notes(self) -> Any:
+        """Return what to keep of a replica between its iterations, as it is when nothing has run yet."""
+        return None
+
     def starts_at(self, waiting: deque[Request], *, more_to_come: bool) -> float:
         """Return when an idle replica should begin with those who wait [s]; the past means now."""
         return waiting[0].queued_s
+
+    def never(self, request: Request, kv: KvCache) -> str:
+        """Return why *request* could never be served, or an empty text; asked once, when it arrives."""
+        return ""
+
+    def refusal(self, state: State) -> str:
+        """Return why one more request is not taken into the queue now, or an empty text."""
+        if self.max_num_queued_reqs is None:
+            return ""
+        limit = self.max_num_queued_reqs if state.running else max(self.max_num_queued_reqs, 1)
+        return f"{len(state.waiting)} requests wait already" if len(state.waiting) >= limit else ""
+
+    @staticmethod
+    def _spare_blocks(state: State, watermark: float) -> int:
+        """Return the blocks that an admission must leave free: a share of the pool, but none where nobody runs."""
+        return int(watermark * state.kv.num_blocks) if watermark and state.running else 0
 
     def _decode_all(self, state: State) -> Decision | None:
         """Let every decode compute a token; return None, with nothing taken, where blocks lack."""
@@ -92,23 +122,53 @@ class Scheduler(Policy):
         state.kv.take(wanted)
         return Decision(decodes=True)
 
-    def _serve_in_order(self, state: State, budget: int) -> Decision:
-        """Serve who runs one by one within *budget* tokens, preempting the last admitted where blocks lack."""
+    def _serve_running(self, state: State, budget: int, chunk: Chunk = min) -> Decision:
+        """Serve who runs within *budget* tokens, in admission order, preempting where blocks lack.
+
+        An unfinished prompt gets ``chunk(rest, left)`` tokens: of its rest, with so much left of the budget.
+        """
+        running = state.running
+        decision = self._decode_all(state) if self._decodes_come_first(running, budget) else None
+        if decision is None:
+            return self._serve_in_order(state, budget, chunk)
+        for request in list(running.prefilling):
+            tokens = chunk(request.prefill_tokens - request.computed_tokens, budget - running.decoding)
+            if tokens:
+                self._make_room(state, request, tokens, decision, {})
+            if tokens and request.admission >= 0:
+                decision.prefills.append((request, tokens))
+        return decision
+
+    def _decodes_come_first(self, running: Running, budget: int) -> bool:
+        """Tell whether all decodes get a token of the *budget*, and all precede the unfinished prompt if there is one.
+
+        Mostly so: a prompt is left unfinished where the budget ends, and nobody is admitted after it.
+        """
+        first = next(iter(running.prefilling), None)
+        last = first is None or (first is running.last and self.order != "priority")
+        return last and not running.stalled and running.decoding <= budget
+
+    def _serve_in_order(self, state: State, budget: int, chunk: Chunk = min) -> Decision:
+        """Serve who runs one by one, as `_serve_running` says; slower, and always right."""
         running, decision = state.running, Decision(decodes=True)
+        served: dict[Request, int] = {}
         for request in list(running.order):
             if request.admission < 0:
-                break  # preempted for an earlier one, as are all after it
+                continue  # preempted for another one
             prefilling, stalled = request in running.prefilling, request in running.stalled
             running.settle(request)
-            tokens = min(request.prefill_tokens - request.computed_tokens, budget)
+            tokens = (chunk if prefilling else min)(request.prefill_tokens - request.computed_tokens, budget)
             if not tokens:
                 if not prefilling and not stalled:
                     running.stall(request)
                     decision.silenced.append(request)
                 continue
-            if not self._make_room(state, request, tokens, decision):
-                break
+            budget += self._make_room(state, request, tokens, decision, served)
+            if request.admission < 0:
+                budget = 0  # vLLM serves nobody after one that preempted itself
+                continue
             budget -= tokens
+            served[request] = tokens
             if prefilling:
                 decision.prefills.append((request, tokens))
             elif stalled:
@@ -116,24 +176,46 @@ class Scheduler(Policy):
                 decision.resumed.append(request)
         return decision
 
-    def _make_room(self, state: State, request: Request, tokens: int, decision: Decision) -> bool:
-        """Get *request* its blocks by preempting from the last admitted on; False if that was *request* itself."""
+    def _make_room(
+        self, state: State, request: Request, tokens: int, decision: Decision, served: dict[Request, int]
+    ) -> int:
+        """Get *request* its blocks by preempting others, in the end itself.
+
+        Return the tokens that victims who were *served* in this iteration already had got.
+        """
+        refund = 0
         while not state.kv.grow(request, tokens):
-            victim = state.running.last
+            victim = self._victim(state.running)
+            given = served.pop(victim, 0)
+            state.kv.give_back(victim, given)
+            refund += given
             self._preempt(state, victim, decision)
             if victim is request:
-                return False
-        return True
+                break
+        return refund
 
-    @staticmethod
-    def _preempt(state: State, victim: Request, decision: Decision) -> None:
-        """Free the blocks of *victim* and put it to the front of the queue; it keeps what it has emitted."""
-        running = state.running
-        if victim not in running.prefilling and victim not in running.stalled:
-            decision.silenced.append(victim)
-        running.leave(victim)
-        state.kv.release(victim)
+    def _victim(self, running: Running) -> Request:
+        """Return who is preempted next: the last admitted, or the last to arrive of the least urgent."""
+        if self.order != "priority":
+            return running.last
+        return max(running.order, key=lambda request: (request.priority, request.queued_s, request.index))
+
+    def _preempt(self, state: State, victim: Request, decision: Decision) -> None:
+        """Free the blocks of *victim* and put it back into the queue; it keeps what it has emitted."""
+        self._evict(state, victim, decision)
         victim.computed_tokens, victim.status = 0, Status.WAITING
         victim.preemptions += 1
-        state.waiting.appendleft(victim)
+        state.waiting.put_back(victim)
         decision.preempted.append(victim)
+
+    @staticmethod
+    def _evict(state: State, victim: Request, decision: Decision) -> None:
+        """Let *victim* run no longer, and free its blocks."""
+        running = state.running
+        if victim in decision.resumed:
+            decision.resumed.remove(victim)
+        elif running.is_decoding(victim):
+            decision.silenced.append(victim)
+        decision.prefills = [(request, tokens) for request, tokens in decision.prefills if request is not victim]
+        running.leave(victim)
+        state.kv.release(victim)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from pydantic import Field
 
 from sim.batch import Blocked
+from sim.request import Request
 from sim.scheduler.base import Decision, Scheduler, State
 
 __all__ = ["ChunkedPrefill"]
@@ -15,51 +17,71 @@ __all__ = ["ChunkedPrefill"]
 class ChunkedPrefill(Scheduler):
     """First the running sequences in admission order, then those who wait, within one budget of tokens.
 
-    Source: `vllm/v1/core/sched/scheduler.py`, `Scheduler.schedule`.
+    Source: `vllm/v1/core/sched/scheduler.py`, `Scheduler.schedule`; for *max_num_partial_prefills* and
+    *max_long_partial_prefills*, which V1 accepts only at 1 and does not look at, `vllm/core/scheduler.py` before 0.11,
+    `PartialPrefillMetadata`.
     """
 
     kind: Literal["chunked_prefill"] = "chunked_prefill"
     max_num_batched_tokens: int = Field(8192, ge=1, description="Budget of an iteration [tokens].")
     max_num_seqs: int = Field(256, ge=1, description="Most sequences that run at once.")
+    long_prefill_token_threshold: int = Field(
+        0, ge=0, description="Most tokens of one prompt in an iteration, and what makes it long; 0: no limit [tokens]."
+    )
+    max_num_partial_prefills: int | None = Field(
+        None, ge=1, description="Most prompts that are computed at once; missing: as many as the budget allows."
+    )
+    max_long_partial_prefills: int | None = Field(
+        None, ge=1, description="Most long ones among them; shorter ones overtake those that wait for it."
+    )
+    scheduler_reserve_full_isl: bool = Field(
+        False, description="Admit a prompt only if all of it fits the KV cache now, not only its first chunk."
+    )
+    watermark: float = Field(0.0, ge=0, lt=1, description="Share of the KV blocks that an admission must leave free.")
 
     def schedule(self, state: State) -> Decision:
         """Serve who runs; admit who waits, unless somebody was preempted."""
-        decision = self._serve_running(state)
+        longest = self.long_prefill_token_threshold or self.max_num_batched_tokens
+        decision = self._serve_running(state, self.max_num_batched_tokens, lambda rest, left: min(rest, longest, left))
         if not decision.preempted:
             self._admit(state, decision)
         return decision
 
-    def _serve_running(self, state: State) -> Decision:
-        running, budget = state.running, self.max_num_batched_tokens
-        decision = None
-        if not running.stalled and running.decoding <= budget:
-            decision = self._decode_all(state)
-        if decision is None:
-            return self._serve_in_order(state, budget)
-        budget -= running.decoding
-        # A prompt is left unfinished only where the budget ends, so at most one is, and it was admitted last.
-        for request in list(running.prefilling):
-            tokens = min(request.prefill_tokens - request.computed_tokens, budget)
-            if tokens and self._make_room(state, request, tokens, decision):
-                decision.prefills.append((request, tokens))
-        return decision
-
     def _admit(self, state: State, decision: Decision) -> None:
-        running, kv, waiting = state.running, state.kv, state.waiting
+        running, kv = state.running, state.kv
         budget = self.max_num_batched_tokens - running.decoding - sum(tokens for _, tokens in decision.prefills)
         while True:
             if len(running) >= self.max_num_seqs:
                 decision.blocked = Blocked.MAX_NUM_SEQS
             elif budget == 0:
                 decision.blocked = Blocked.TOKEN_BUDGET
-            elif waiting:
-                request = waiting[0]
-                hit = state.hits(request)
-                tokens = min(request.prefill_tokens - hit, budget)
-                if kv.admit(request, hit, tokens):
-                    running.admit(waiting.popleft())
+            elif state.waiting:
+                request = self._next(state)
+                if request is None:
+                    decision.blocked = Blocked.TOKEN_BUDGET
+                    return
+                hit = kv.hits(request)
+                whole = request.prefill_tokens - hit
+                tokens = min(whole, self.long_prefill_token_threshold or whole, budget)
+                room = whole if self.scheduler_reserve_full_isl else 0
+                if kv.admit(request, hit, tokens, room=room, spare=self._spare_blocks(state, self.watermark)):
+                    state.waiting.remove(request)
+                    running.admit(request)
                     decision.prefills.append((request, tokens))
                     budget -= tokens
                     continue
                 decision.blocked = Blocked.KV_BLOCKS
             return
+
+    def _next(self, state: State) -> Request | None:
+        """Return who is admitted next if anybody may be: the first who waits, or the first whose prompt is not long."""
+        prompts = state.running.prefilling
+        if self.max_num_partial_prefills is not None and len(prompts) >= self.max_num_partial_prefills:
+            return None
+        limit = self.max_long_partial_prefills
+        if limit is None or sum(map(self._is_long, prompts)) < limit:
+            return state.waiting[0]
+        return next((request for request in state.waiting if not self._is_long(request)), None)
+
+    def _is_long(self, request: Request) -> bool:
+        return request.prefill_tokens - request.computed_tokens > (self.long_prefill_token_threshold or math.inf)

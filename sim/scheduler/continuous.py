@@ -24,6 +24,9 @@ class Continuous(Scheduler):
         8192, ge=1, description="Most prompt tokens of an iteration; a longer prompt runs alone [tokens]."
     )
     max_num_seqs: int = Field(256, ge=1, description="Most sequences that run at once.")
+    watermark: float = Field(
+        0.0, ge=0, lt=1, description="Share of the KV blocks that an admission must leave free; vLLM V0 takes 0.01."
+    )
 
     def schedule(self, state: State) -> Decision:
         """Admit who waits; if nobody can be admitted, decode."""
@@ -43,11 +46,11 @@ class Continuous(Scheduler):
                 decision.blocked = Blocked.MAX_NUM_SEQS
             elif waiting:
                 request = waiting[0]
-                hit = state.hits(request)
+                hit = kv.hits(request)
                 tokens = request.prefill_tokens - hit
                 if tokens > budget and decision.prefills:
                     decision.blocked = Blocked.TOKEN_BUDGET
-                elif kv.admit(request, hit, tokens):
+                elif kv.admit(request, hit, tokens, spare=self._spare_blocks(state, self.watermark)):
                     running.admit(waiting.popleft())
                     decision.prefills.append((request, tokens))
                     budget -= tokens

@@ -13,10 +13,11 @@ __all__ = ["Running"]
 class Running:
     """Admitted requests in admission order, those that decode summed up.
 
-    While a set of sequences decodes, each computes one token an iteration. So with *i* decode iterations done, one's
-    computed tokens are ``i + decode_offset``; it finishes at a known *i*; and it needs a new block whenever
-    ``(i + decode_offset) % block_size == 0``. A heap of finishes, the sum of offsets and a histogram of those remainders
-    answer every question about the next iterations in time that does not depend on how many sequences there are.
+    While a set of sequences decodes, each computes one token an iteration. So with *i* decode iterations done,
+    one's computed tokens are ``i + decode_offset``; it finishes at a known *i*; and it needs a new block
+    whenever ``(i + decode_offset) % block_size == 0``. A heap of finishes, the sum of offsets and a histogram
+    of those remainders answer every question about the next iterations in time that does not depend on how many
+    sequences there are.
 
     Parameters
     ----------
@@ -37,6 +38,8 @@ class Running:
         Finished rows that their static batch still carries.
     decoding
         How many decode.
+    promised_tokens, promised_blocks
+        What all admitted requests will have in the KV cache when each is as long as it gets.
     iteration
         Decode iterations done.
     """
@@ -47,6 +50,7 @@ class Running:
         self.stalled: dict[Request, None] = {}
         self.padding: dict[Request, None] = {}
         self.decoding = 0
+        self.promised_tokens = self.promised_blocks = 0
         self.iteration = 0
         self.windows = [Window(tokens) for tokens in windows]
         self._admissions = 0
@@ -65,12 +69,16 @@ class Running:
     def admit(self, request: Request) -> None:
         """Take *request* in as the last admitted; it prefills first."""
         self._admissions += 1
+        self.promised_tokens += request.total_tokens
+        self.promised_blocks += -(-request.total_tokens // len(self._new_blocks))
         request.admission, request.status = self._admissions, Status.RUNNING
         self.order[request] = self.prefilling[request] = None
 
     def leave(self, request: Request) -> None:
         """Remove *request*, which has finished or is preempted."""
         del self.order[request]
+        self.promised_tokens -= request.total_tokens
+        self.promised_blocks -= -(-request.total_tokens // len(self._new_blocks))
         for waiting in (self.prefilling, self.stalled, self.padding):
             if request in waiting:
                 del waiting[request]
@@ -93,6 +101,10 @@ class Running:
         for window in self.windows:
             window.enter(request, self.iteration)
 
+    def is_decoding(self, request: Request) -> bool:
+        """Tell whether *request*, which is admitted, is one of the decodes."""
+        return not (request in self.prefilling or request in self.stalled or request in self.padding)
+
     def stall(self, request: Request) -> None:
         """Let a decoding *request* wait for token budget."""
         self._stop_decoding(request)
@@ -106,7 +118,7 @@ class Running:
 
     def settle(self, request: Request) -> None:
         """Bring the token counts of *request* up to date if it decodes; of others they are."""
-        if request in self.prefilling or request in self.stalled or request in self.padding:
+        if not self.is_decoding(request):
             return
         request.computed_tokens = self.iteration + request.decode_offset
         request.emitted_tokens = request.computed_tokens - request.input_tokens + 1
@@ -117,9 +129,10 @@ class Running:
 
     def new_blocks(self, iterations: int, *, after: int = 0) -> int:
         """Return the KV blocks that the decodes take in *iterations* iterations, which follow the next *after* ones."""
-        size = len(self._new_blocks)
+        size, start = len(self._new_blocks), self.iteration + after
+        if iterations == 1:  # by far the most frequent question
+            return self._new_blocks[start % size]
         cycles, rest = divmod(iterations, size)
-        start = self.iteration + after
         return cycles * self.decoding + sum(self._new_blocks[(start + j) % size] for j in range(rest))
 
     def affordable(self, blocks: int, *, after: int = 0) -> int:

@@ -32,7 +32,7 @@ class Static(Scheduler):
 
     def starts_at(self, waiting: deque[Request], *, more_to_come: bool) -> float:
         """Return the past for a full batch or the last one, else when the first has waited for long enough [s]."""
-        first_s = waiting[0].queued_s
+        first_s = min(request.queued_s for request in waiting)
         if len(waiting) >= self.batch_size or not more_to_come:
             return first_s
         return math.inf if self.max_wait_s is None else first_s + self.max_wait_s
@@ -52,7 +52,7 @@ class Static(Scheduler):
         while waiting and len(batch) < self.batch_size and kv.blocks(waiting[0].total_tokens) <= room:
             request = waiting.popleft()
             room -= kv.blocks(request.total_tokens)
-            hit = state.hits(request)
+            hit = kv.hits(request)
             kv.admit(request, hit, request.prefill_tokens - hit)
             state.running.admit(request)
             batch.append((request, request.prefill_tokens - hit))

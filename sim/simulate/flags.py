@@ -25,6 +25,7 @@ class Flags:
     gpu_memory_utilization: float | None
     prefix_caching: bool
     cache_generated: bool
+    partial_reuse: bool
     block_size: int
     max_model_len: int
 
@@ -52,13 +53,17 @@ def decide(experiment: Experiment, model: Model, hardware: Hardware, version: En
         gpu_memory_utilization=flag("gpu_memory_utilization"),
         prefix_caching=flag("prefix_caching"),
         cache_generated=flag("cache_generated"),
+        partial_reuse=flag("partial_reuse"),
         block_size=flag("block_size"),
         max_model_len=max_model_len,
     )
 
 
 def _scheduler(experiment: Experiment, version: EngineVersion, hardware: Hardware, max_model_len: int) -> Scheduler:
-    """Return the experiment's scheduler, else the engine version's; what it leaves open is as the version has it."""
+    """Return the experiment's scheduler, else the engine version's; what it leaves open is as the version has it.
+
+    With affine costs the bare rules of an iteration hold: the version's own deviations from them do not count.
+    """
     written = experiment.engine.scheduler
     kinds = kinds_of("sim.scheduler", Scheduler)
     if written is None and version.scheduler not in kinds:
@@ -67,6 +72,8 @@ def _scheduler(experiment: Experiment, version: EngineVersion, hardware: Hardwar
     chosen = kinds[version.scheduler] if written is None else type(written)
     offline = experiment.workload.arrivals.kind == "offline"
     max_num_seqs, tokens = version.limits_on(hardware, offline=offline, max_model_len=max_model_len)
-    defaults = {"max_num_seqs": max_num_seqs, "max_num_batched_tokens": tokens}
+    defaults: dict[str, Any] = {"max_num_seqs": max_num_seqs, "max_num_batched_tokens": tokens}
+    if chosen is kinds.get(version.scheduler) and experiment.cost_model.kind != "affine":
+        defaults |= version.scheduler_options
     given = {} if written is None else written.model_dump(exclude_unset=True)
     return chosen(**{name: value for name, value in defaults.items() if name in chosen.model_fields} | given)

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from sim.cluster import Engine
+from sim.cluster import Engine, Timeouts
 from sim.cost import Roofline, StepCost
-from sim.errors import ProfileError
+from sim.cost.all_to_all import Library
+from sim.cost.step import RooflineStep
+from sim.errors import ConfigError, ProfileError
 from sim.experiment import Experiment
 from sim.memory import Limits, MemoryPlan, nearest_fits, plan_memory
+from sim.moe.mixture import Mixture
+from sim.profiles.calibrated_engine import EngineConstants
 from sim.profiles.engine import EngineVersion
 from sim.profiles.hardware import Hardware
-from sim.profiles.library import load_calibrated_hardware, load_engine, load_hardware, load_model, names
+from sim.profiles.layers import MoeMlp
+from sim.profiles.library import (
+    load_all_to_all,
+    load_calibrated_engine,
+    load_calibrated_hardware,
+    load_engine,
+    load_hardware,
+    load_model,
+    names,
+)
 from sim.profiles.model import Model
+from sim.scheduler import Scheduler
 from sim.simulate.flags import Flags, decide
+from sim.simulate.support import require_support
 
 __all__ = ["Setup", "memory_plan", "prepare"]
 
@@ -30,6 +46,8 @@ class Setup:
     ----------
     memory
         The plan that gave the KV blocks; None where ``num_gpu_blocks_override`` did.
+    constants
+        What serving runs say of the engine's own code; None: the version's own values hold.
     engine
         What every replica runs.
     """
@@ -39,7 +57,19 @@ class Setup:
     version: EngineVersion
     flags: Flags
     memory: MemoryPlan | None
+    constants: EngineConstants | None
     engine: Engine
+
+    @property
+    def stream_lag_iterations(self) -> float:
+        """Iterations by which a client sees tokens late; 0 where the cost model is no engine's."""
+        return self.version.stream_lag_iterations if isinstance(self.engine.cost, RooflineStep) else 0.0
+
+    def with_constants(self, experiment: Experiment, constants: EngineConstants) -> Setup:
+        """Return the same with other *constants*, so that a fit need not plan the memory again."""
+        version = constants.applied_to(self.version)
+        cost = _cost(experiment, self.model, self.hardware, version, constants)
+        return replace(self, version=version, constants=constants, engine=replace(self.engine, cost=cost))
 
 
 def prepare(experiment: Experiment) -> Setup:
@@ -52,23 +82,42 @@ def prepare(experiment: Experiment) -> Setup:
     InfeasibleError
         If the model does not fit.
     """
-    model, hardware, version = _profiles(experiment)
+    model, hardware, version, constants = _profiles(experiment)
     flags = decide(experiment, model, hardware, version)
     blocks = experiment.engine.num_gpu_blocks_override
     memory = None if blocks else memory_plan(experiment, model, hardware, version, flags)
     if memory is not None:
         blocks = _blocks(memory)
+    block_size = flags.block_size if memory is None else memory.block_size
+    if experiment.engine.kv_layout == "contiguous":
+        blocks, block_size = (blocks or 0) * block_size // flags.max_model_len, flags.max_model_len
     engine = Engine(
         scheduler=flags.scheduler,
-        cost=_cost(experiment, model, hardware, version),
+        cost=_cost(experiment, model, hardware, version, constants),
         num_blocks=blocks or 0,
-        block_size=flags.block_size if memory is None else memory.block_size,
-        prefix_caching=flags.prefix_caching,
+        block_size=block_size,
+        prefix_caching=flags.prefix_caching and experiment.engine.kv_layout == "paged",
         cache_generated=flags.cache_generated,
+        partial_blocks=flags.partial_reuse,
         max_model_len=flags.max_model_len,
         by_iteration=experiment.stride == "off",
+        timeouts=Timeouts(
+            request_s=experiment.engine.request_timeout_s or math.inf,
+            queue_s=experiment.engine.queue_timeout_s or math.inf,
+        ),
+        attention_ranks=_attention_ranks(experiment, flags.scheduler),
     )
-    return Setup(model, hardware, version, flags, memory, engine)
+    return Setup(model, hardware, version, flags, memory, constants, engine)
+
+
+def _attention_ranks(experiment: Experiment, scheduler: Scheduler) -> int:
+    """Return the ranks with requests of their own; raise `ConfigError` where they cannot keep in step."""
+    parallelism = experiment.deployment.parallelism
+    if parallelism.dp > 1 and scheduler.keeps_batch:
+        raise experiment.error("engine.scheduler.kind", f"{scheduler.kind} does not run on dp {parallelism.dp} ranks")
+    if parallelism.dp > 1 and parallelism.pp > 1:
+        raise experiment.error("deployment.parallelism.dp", "dp and pp are not simulated together")
+    return parallelism.dp
 
 
 def _blocks(memory: MemoryPlan) -> int:
@@ -96,15 +145,32 @@ def memory_plan(
         block_size=flags.block_size,
     )
     deployment = experiment.deployment
+    if experiment.moe is not None:
+        model = experiment.moe.stored(model, deployment.quantization)
     return plan_memory(model, hardware, deployment.quantization, deployment.parallelism, version.memory, limits)
 
 
-def _profiles(experiment: Experiment) -> tuple[Model, Hardware, EngineVersion]:
+def _profiles(experiment: Experiment) -> tuple[Model, Hardware, EngineVersion, EngineConstants | None]:
     chosen, beside = experiment.engine, experiment.folder
     model = _named(experiment, "model", lambda: load_model(experiment.model, beside))
     hardware = _named(experiment, "deployment.gpu", lambda: load_hardware(experiment.deployment.gpu, beside))
     engine = _named(experiment, "engine.kind", lambda: load_engine(chosen.kind, beside))
-    return model, hardware, _named(experiment, "engine.version", lambda: engine.at(chosen.version))
+    require_support(experiment, engine, hardware)
+    version = _named(experiment, "engine.version", lambda: engine.at(chosen.version))
+    constants = _constants(experiment, engine.behind or engine.name, hardware)
+    return model, hardware, version if constants is None else constants.applied_to(version), constants
+
+
+def _constants(experiment: Experiment, engine: str, hardware: Hardware) -> EngineConstants | None:
+    """Return the fitted constants of the engine, by the experiment's name for them or by the engine's own."""
+    chosen, beside = experiment.engine, experiment.folder
+    if chosen.calibration == "none" or not isinstance(experiment.cost_model, Roofline):
+        return None
+    if chosen.calibration is None and engine not in names("calibrated/engines", beside):
+        return None
+    name = chosen.calibration or engine
+    fitted = _named(experiment, "engine.calibration", lambda: load_calibrated_engine(name, beside))
+    return fitted.of(chosen.version, hardware)
 
 
 def _named(experiment: Experiment, path: str, load: Callable[[], T]) -> T:
@@ -117,17 +183,48 @@ def _named(experiment: Experiment, path: str, load: Callable[[], T]) -> T:
         raise experiment.error(path, problem.message) from None
 
 
-def _cost(experiment: Experiment, model: Model, hardware: Hardware, version: EngineVersion) -> StepCost:
+def _cost(
+    experiment: Experiment,
+    model: Model,
+    hardware: Hardware,
+    version: EngineVersion,
+    constants: EngineConstants | None,
+) -> StepCost:
     deployment, beside = experiment.deployment, experiment.folder
-    if deployment.parallelism.dp > 1:
-        refusal = "attention data parallel is not simulated yet; use replicas"
-        raise experiment.error("deployment.parallelism.dp", refusal)
     if not isinstance(experiment.cost_model, Roofline):
         step: StepCost = experiment.cost_model.build()
         return step
     calibrated = _named(experiment, "deployment.gpu", lambda: load_calibrated_hardware(deployment.gpu, beside))
-    return experiment.cost_model.build(
-        model, hardware, deployment.quantization, deployment.parallelism, version, calibrated
-    )
+    roofline, mixture = _factored(experiment.cost_model, constants), _mixture(experiment, model)
+    quantization, parallelism, library = deployment.quantization, deployment.parallelism, _library(experiment)
+    try:
+        return roofline.build(
+            model, hardware, quantization, parallelism, version, calibrated, mixture, library
+        )
+    except ConfigError as problem:
+        if problem.file is not None:
+            raise
+        raise experiment.error(problem.path or "moe", problem.message) from None
 
 
+def _library(experiment: Experiment) -> Library | None:
+    chosen, beside = experiment.engine.all_to_all, experiment.folder
+    if chosen is None:
+        return None
+    library = _named(experiment, "engine.all_to_all.library", lambda: load_all_to_all(chosen.library, beside))
+    return Library(library, chosen.mode)
+
+
+def _mixture(experiment: Experiment, model: Model) -> Mixture | None:
+    if experiment.moe is None:
+        return None
+    if not any(isinstance(kind.mlp, MoeMlp) for kind in model.layers):
+        raise experiment.error("moe", f"{model.name} has no routed experts")
+    return experiment.moe.beside(experiment.folder)
+
+
+def _factored(cost_model: Roofline, constants: EngineConstants | None) -> Roofline:
+    """Return *cost_model* with the fitted factors on kernels, where the experiment writes none."""
+    fitted = {} if constants is None else constants.factors
+    left_open = {name: value for name, value in fitted.items() if name not in cost_model.model_fields_set}
+    return cost_model.model_copy(update=left_open)

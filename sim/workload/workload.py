@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sim.workload.arrivals import AnyArrivals
 from sim.workload.arrivals.base import DrawnArrivals, RecordedArrivals
 from sim.workload.lengths import AnyLengths
+from sim.workload.patience import Patience
 from sim.workload.prefix import SharedPrefix
 from sim.workload.traffic import Traffic, requests_of
 
@@ -30,6 +31,7 @@ class Workload(BaseModel):
         None, ge=1, description=f"Requests to send; missing: {DEFAULT_REQUESTS}, or the whole trace."
     )
     shared_prefix: SharedPrefix | None = Field(None, description="A beginning that prompts have in common.")
+    patience: Patience | None = Field(None, description="Clients give requests up; missing: they wait for ever.")
 
     @model_validator(mode="after")
     def _lengths_once(self) -> Self:
@@ -64,6 +66,8 @@ def generate(workload: Workload, seed: int, beside: Path) -> Traffic:
     traffic = _traffic(workload, seed, beside)
     if workload.shared_prefix is not None:
         workload.shared_prefix.mark(traffic.requests, seed)
+    if workload.patience is not None:
+        workload.patience.mark(traffic.requests, seed)
     return traffic
 
 

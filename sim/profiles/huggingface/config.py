@@ -98,7 +98,7 @@ class Config:
         """Return at least *length* of the words in *allowed*, or None if *name* is missing."""
         values = self._list(name, length)
         for value in values or ():
-            if value not in allowed:
+            if not isinstance(value, str) or value not in allowed:
                 self.fail(name, f"{_shown(value)} is none of {', '.join(sorted(allowed))}")
         return None if values is None else values[:length]
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from sim.errors import did_you_mean
 from sim.workload.traces.row import Record, TraceRow
 
-__all__ = ["AUTO", "Adapter", "adapters", "known_format"]
+__all__ = ["AUTO", "Adapter", "adapters", "companions", "known_format"]
 
 AUTO = "auto"
 """The format of a file whose first record tells its kind."""
@@ -32,6 +32,8 @@ class Adapter(ABC):
     """The file should be in the order of its times; a reader is told if it is not."""
     failures_answer_nothing: ClassVar[bool] = True
     """An answer of no tokens marks a failed request, which is left out; otherwise it is an error."""
+    companions: ClassVar[str | None] = None
+    """Pattern of further files that are read from the trace's folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -62,6 +64,12 @@ def adapters() -> dict[str, type[Adapter]]:
 
 def _leaves(base: type[Any]) -> list[type[Adapter]]:
     return [leaf for child in base.__subclasses__() for leaf in (_leaves(child) or [child])]
+
+
+def companions(trace: Path) -> list[Path]:
+    """Return the files beside *trace* that are read with it if it is of the kind that has such."""
+    patterns = {adapter.companions for adapter in adapters().values() if adapter.companions is not None}
+    return sorted(path for pattern in patterns for path in trace.parent.glob(pattern))
 
 
 def known_format(name: str) -> str:

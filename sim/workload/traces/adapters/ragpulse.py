@@ -20,7 +20,6 @@ from sim.workload.traces.row import Record, TraceRow, number, text, whole
 __all__ = ["RagPulse"]
 
 _ORDER = ("sys_prompt", "passages_ids", "history", "web_search", "user_input")
-_PIECE_FILES = "[1-5]_*.jsonl"
 
 
 class RagPulse(Adapter):
@@ -30,6 +29,7 @@ class RagPulse(Adapter):
     columns: ClassVar[frozenset[str]] = frozenset(
         {"timestamp", "input_length", "output_length", "hash_ids", "session_id"}
     )
+    companions: ClassVar[str] = "[1-5]_*.jsonl"
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -58,7 +58,7 @@ class RagPulse(Adapter):
     def finish(self, rows: list[TraceRow]) -> Iterable[str]:
         """Say so if the lengths of the pieces are missing."""
         if not self._tokens_of:
-            yield f"no files {_PIECE_FILES} with the lengths of prompt pieces beside the trace: prompts share nothing"
+            yield f"no files {self.companions} with the lengths of prompt pieces beside the trace: prompts share nothing"
 
     def _segments(self, record: Record, input_tokens: int) -> tuple[Segment, ...]:
         """Return the pieces up to the first one of unknown length, cut to the prompt's length."""
@@ -89,7 +89,7 @@ def _pieces(hashes: Any) -> list[int]:
 def _piece_lengths(folder: Path) -> dict[int, int]:
     """Return the tokens of each piece, from lines such as ``{"passage_id": 7, "token_length": 297}``."""
     lengths: dict[int, int] = {}
-    for path in sorted(folder.glob(_PIECE_FILES)):
+    for path in sorted(folder.glob(RagPulse.companions)):
         for line, content in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             try:
                 piece, tokens = json.loads(content).values()

@@ -1,22 +1,25 @@
 """A naive serving engine, written from the rules of the iteration alone: the judge of the program's scheduling.
 
-One iteration at a time, one object a block, one name a token; slow, and meant to be obviously right. It shares no code
-with the program. ``docs/design.md``, "The iteration, exactly", is its only source. Where that text can be read in more
-than one way, this is the reading taken here:
+One iteration at a time, one object a block, one name a token; slow, and meant to be obviously right. It
+shares no code with the program. Its only source is "The iteration, exactly" in ``docs/design.md``. Where that
+text can be read in more than one way, this is the reading taken here:
 
 * An arrival at the very instant of a boundary is seen at that boundary.
-* Every duplicate stays unkeyed, not only one that is computed in the same iteration; among those of one iteration the
-  first in admission order gets the key. A duplicate does not inherit the key when the keyed block is evicted.
-* A block whose tokens belong to no segment is keyed too, by content that is the request's own: only that request can hit
-  it, after a preemption.
+* Every duplicate stays unkeyed, not only one that is computed in the same iteration; of those of one
+  iteration the first in admission order gets the key. A duplicate does not inherit the key when the keyed
+  block is evicted.
+* A prompt block with tokens of no segment is keyed, too, by content that is the request's own: only this
+  request can hit it, after a preemption.
 * The cap of floor((input - 1)/block_size) hits holds after a preemption, too, and with `cache_generated`.
-* With `cache_generated` the full blocks of prompt and answer are keyed by the same rules as those of the prompt.
-* `continuous` counts the tokens it computes against the budget, cached ones not; a decode iteration has no budget.
-* `static` counts everybody's full length without regard to shared blocks when it cuts the batch, but takes blocks only as
-  the tokens are computed. Requests are admitted to a batch one after the other: look up, then take blocks.
-* ``static`` waits by the arrival of the first of those who wait now; a refused request counts as "to come" until its
-  arrival, and not as waiting after it.
-* Of a request that is refused nothing is ever computed; it may be refused although input + output - 1 tokens would fit.
+* With `cache_generated` the full blocks of an answer are keyed as those of a prompt are: at the end of the
+  iteration that fills them, also while the request still runs.
+* `continuous` counts the tokens that it computes against the budget, not the cached ones. Its decode
+  iterations have no budget.
+* `static` counts everybody's full length when it cuts the batch, shared blocks as often as they are shared,
+  but takes blocks only as tokens are computed. Of a batch one request after the other is looked up and then
+  takes its blocks.
+* `static` waits from the arrival of the first of those who wait now. A request that will be refused is "to
+  come" until it arrives, and waits for nobody after that.
 """
 
 from __future__ import annotations

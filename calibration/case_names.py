@@ -1,0 +1,185 @@
+"""Names in published benchmarks -> profiles: accelerators, models, engines with versions, data types."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any
+
+from calibration.memory_cases import NotModelledError
+from calibration.serving_cases import ServingCase
+from sim.errors import ProfileError
+from sim.profiles.layers import MoeMlp
+from sim.profiles.library import find, load_engine, load_hardware
+from sim.profiles.model import Model
+
+__all__ = ["gpu_name", "is_moe", "kv_dtype", "model_name", "quantization", "version_of"]
+
+_GPUS = (
+    (r"H100-80GB\(variant unstated; TPOT implies PCIe\)", "H100-PCIe-80GB"),
+    (r".*\(Nvidia RTX 4090\)|4090 24GB|.*\(Nvidia 4090\)", "RTX-4090"),
+    (r"3090 24GB", "RTX-3090"),
+    (r"AMD Strix Halo.*", "Strix-Halo"),
+    (r"Apple (M\d) (Ultra|Max).*|(M\d) (Ultra|Max) .*-Core GPU.*", r"Apple-\1\3-\2\4"),
+    (r".*GB10.*", "DGX-Spark"),
+    (r".*GH200.*144GB.*", "GH200-144GB"),
+    (r".*GH200.*96GB.*", "GH200-96GB"),
+    (r".*MI300X.*", "MI300X"),
+    (r".*RTX PRO 6000 Blackwell Server.*", "RTX-PRO-6000-Server"),
+    (r".*H100-SXM-80GB.*", "H100-SXM-80GB"),
+    (r".*H200-SXM-141GB.*", "H200-SXM-141GB"),
+)
+_WHOLE_BOX = re.compile(r"NVIDIA |AMD Instinct |Virtualized ")
+
+_MODELS = {
+    "LLaMA 8B": "meta-llama/Meta-Llama-3-8B",
+    "LLaMA 70B": "meta-llama/Meta-Llama-3-70B",
+    "nvidia/AceMath-7B-Instruct": "Qwen/Qwen2.5-7B-Instruct",
+    "llama-2-7b": "meta-llama/Llama-2-7b-hf",
+}
+"""Names that are too short, or a fine-tune whose shape is that of another model."""
+_GGUF = re.compile(r"^ggml-org/|-GGUF$|[-.](UD-)?(Q\d\w*|BF16|F16|mxfp4)(?=-GGUF|$)|-qat(?=-GGUF|$)", re.IGNORECASE)
+
+_ENGINES = (
+    (r"vllm", "vllm"),
+    (r"sglang", "sglang"),
+    (r"tensorrt-?_?llm|trtllm|triton_trtllm|nim \(tensorrt-llm\)", "tensorrt-llm"),
+    (r"llama\.cpp", "llama-cpp"),
+    (r"tgi\b", "tgi"),
+)
+_WEIGHTS = {
+    "fp16": "fp16",
+    "f16": "fp16",
+    "bf16": "bf16",
+    "fp8": "fp8",
+    "fp8_block": "fp8_block",
+    "fp4": "nvfp4",
+    "nvfp4": "nvfp4",
+    "int8": "int8",
+    "int4": "int4",
+    "q8_0": "q8_0",
+    "q8_k_xl": "q8_0",
+    "q4_0": "q4_k_m",
+    "q4_k_m": "q4_k_m",
+    "q4_k_xl": "q4_k_m",
+}
+"""Weight types by their names in benchmarks; GGUF types of nearly the same size share one."""
+_CHECKPOINT = ("", "see model", "bf16/fp16", "bf16/fp16(auto)", "mxfp4", "fp8 (mxfp4 ckpt)", "fp4 (mxfp4 ckpt)")
+_BY_DATE = {
+    "vllm": (("2025-10", "0.11"), ("2025-12", "0.12"), ("2026-01", "0.14"), ("2026-02", "0.15"), ("2026-04", "0.18")),
+    "sglang": (("2025-10", "0.5.5"), ("2026-02", "0.5.9")),
+    "tensorrt-llm": (("2025-09", "1.0"), ("2025-11", "1.1"), ("2026-01", "1.2")),
+}
+"""Releases that were current from a month on, for rows that give a date and no version."""
+_VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?")
+
+
+@functools.cache
+def gpu_name(cell: str) -> str:
+    """Return the hardware profile that *cell* means; raise `NotModelledError` if there is none."""
+    plain = _WHOLE_BOX.sub("", cell)
+    known = [re.sub(pattern, name, cell) for pattern, name in _GPUS if re.fullmatch(pattern, cell)]
+    for name in (*known, cell, plain, re.sub(r"-\d+GB$", "", plain)):
+        try:
+            return load_hardware(name).name
+        except ProfileError:
+            continue
+    raise NotModelledError(f"no hardware profile for {cell!r}")
+
+
+@functools.cache
+def _profile_path(name: str) -> str:
+    return str(find("models", name))
+
+
+def model_name(case: ServingCase) -> str:
+    """Return the path of the model profile; raise `NotModelledError` if there is none.
+
+    Quantised checkpoints of DeepSeek leave attention in 16 bits, so that they have profiles of their own.
+    """
+    cell = case.text("model")
+    plain = _GGUF.sub("", _GGUF.sub("", cell))
+    name = _MODELS.get(plain, plain)
+    if re.search(r"DeepSeek-(R1|V3)(-0528)?$", name) and case.text("weight_dtype") in ("nvfp4", "fp4"):
+        name = "nvidia/DeepSeek-R1-NVFP4"
+    try:
+        return _profile_path(name)
+    except ProfileError:
+        raise NotModelledError(f"no model profile for {cell!r}") from None
+
+
+def is_moe(model: Model) -> bool:
+    """Tell whether *model* has routed experts."""
+    return any(isinstance(layers.mlp, MoeMlp) for layers in model.layers)
+
+
+def version_of(case: ServingCase, assumed: list[str]) -> tuple[str, str, str]:
+    """Return engine profile, version and the scheduler of that version.
+
+    A version before the first or after the last that the profile knows takes the nearest; without one, the latest.
+    """
+    cell = case.text("engine")
+    kind = next((kind for pattern, kind in _ENGINES if re.match(pattern, cell, re.IGNORECASE)), None)
+    if kind is None:
+        raise NotModelledError(f"engine {cell!r} is not modelled")
+    stated = _VERSION.search(case.text("engine_version")) or _VERSION.search(cell)
+    version, scheduler = _nearest_version(kind, stated[0] if stated else _current(kind, case.text("date")))
+    if stated is None or stated[0] != version:
+        assumed.append(f"{kind} {case.text('engine_version') or 'of unknown version'}: {version}")
+    return kind, version, scheduler
+
+
+def _current(kind: str, date: str) -> str:
+    """Return the release that was current at *date*, such as ``2025-11-30``; the latest where that is not known."""
+    releases = [version for month, version in _BY_DATE.get(kind, ()) if date and month <= date]
+    return releases[-1] if releases else "latest"
+
+
+@functools.cache
+def _nearest_version(kind: str, wanted: str) -> tuple[str, str]:
+    engine = load_engine(kind)
+    oldest = engine.versions[0].since
+    order = [tuple(map(int, version.split("."))) for version in (wanted, oldest)] if wanted != "latest" else []
+    for version in (wanted, oldest if order and order[0] < order[1] else "latest"):
+        try:
+            return version, engine.at(version).scheduler
+        except ProfileError:
+            continue
+    raise NotModelledError(f"no version {wanted} of {kind}")
+
+
+def quantization(case: ServingCase, model: Model) -> dict[str, Any]:
+    """Return the weight type of a case as a `Quantization` takes it; empty where the checkpoint's own holds."""
+    cell = case.text("weight_dtype").casefold()
+    own = {model.checkpoint.weights, model.checkpoint.mlp, model.checkpoint.experts} - {None}
+    if cell in _CHECKPOINT or "mxfp4" in own:
+        return {}
+    if cell.startswith(("gguf", "q4_k_m (")):
+        return {"weights": "q8_0"} if "Q8_0" in case.text("model") else {}
+    if cell not in _WEIGHTS:
+        raise NotModelledError(f"weights of type {case.text('weight_dtype')!r} are not modelled")
+    dtype = _WEIGHTS[cell]
+    if any(each is not None and each.startswith(dtype) for each in own):
+        return {}  # a quantised checkpoint says itself which of its parts stay in 16 bits
+    return {"weights": dtype}
+
+
+def kv_dtype(case: ServingCase, model: Model, assumed: list[str]) -> str | None:
+    """Return the type of the KV cache: as stated, else by what is known of the recipes behind the numbers.
+
+    TensorRT-LLM keeps fp8 with quantised weights, as its own benchmarks do. InferenceX serves DeepSeek with SGLang on
+    B200 and Llama-70B in fp8 with vLLM on H200 with fp8, too: 16 bits would queue where the runs did not.
+    """
+    cell = case.text("kv_dtype")
+    if cell:
+        return "bf16" if cell == "fp16" else cell
+    engine, gpu, weights = case.text("engine"), case.text("gpu"), case.text("weight_dtype")
+    quantised = weights in ("fp8", "nvfp4", "fp4", "fp8_block")
+    in_eight_bits = quantised and (
+        re.search("tensorrt|trtllm", engine, re.IGNORECASE) is not None
+        or (engine == "sglang" and gpu.startswith("B200") and "DeepSeek" in model.name)
+        or (engine == "vllm" and gpu.startswith("H200") and "70B" in case.text("model"))
+    )
+    if in_eight_bits:
+        assumed.append("KV cache in fp8")
+    return "fp8" if in_eight_bits else None

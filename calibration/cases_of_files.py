@@ -1,0 +1,62 @@
+"""Files of measurements as cases, told apart by their first line."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+from calibration import memory_cases, serving_cases
+from calibration.case_of_run import case_of_run, with_assumptions
+from calibration.runs import Steps
+from calibration.serving_cases import ServingCase, read_serving_cases
+from sim.errors import TraceError
+
+__all__ = ["kind_of", "serving_cases_of", "steps_of"]
+
+
+def kind_of(path: Path) -> Literal["serving", "memory", "runs"]:
+    """Tell a file of serving cases, one of start-up logs, and the output of a benchmark tool."""
+    opened = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rt", encoding="utf-8", errors="replace", newline="") as file:
+            header = next(csv.reader([file.readline(100_000)]), [])
+    except OSError as problem:
+        raise TraceError(f"cannot be read: {problem.strerror or problem}", file=str(path)) from None
+    if set(memory_cases.COLUMNS) <= set(header):
+        return "memory"
+    return "serving" if set(serving_cases.COLUMNS) <= set(header) else "runs"
+
+
+def serving_cases_of(
+    path: Path, limit: int | None, where: Mapping[str, str], assumed: Mapping[str, str]
+) -> Iterator[ServingCase]:
+    """Yield the serving cases of a file, of whatever kind, whose cells equal *where*, at most *limit*.
+
+    *assumed* fills cells that are empty, since benchmark tools do not record the accelerator.
+    """
+    if kind_of(path) == "serving":
+        yield from with_assumptions(read_serving_cases(path, limit, where), assumed)
+        return
+    from calibration.importers import import_file
+
+    runs = (case_of_run(run, number) for number, run in enumerate(import_file(path)) if run.steps is None)
+    found = [case for case in with_assumptions(runs, assumed) if _matches(case, where)]
+    yield from found[:limit]
+
+
+def steps_of(path: Path, assumed: Mapping[str, str]) -> Iterator[tuple[ServingCase, Steps]]:
+    """Yield the step traces of a benchmark output with what ran."""
+    if kind_of(path) != "runs":
+        return
+    from calibration.importers import import_file
+
+    for number, run in enumerate(import_file(path)):
+        if run.steps is not None:
+            yield next(with_assumptions([case_of_run(run, number)], assumed)), run.steps
+
+
+def _matches(case: ServingCase, where: Mapping[str, str]) -> bool:
+    return all(case.text(column) == value for column, value in where.items())

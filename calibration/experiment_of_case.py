@@ -1,0 +1,296 @@
+"""A row of a file of serving benchmarks as an experiment, by stated rules; what they do not cover is refused."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from calibration.case_names import gpu_name, is_moe, kv_dtype, model_name, quantization, version_of
+from calibration.memory_cases import NotModelledError
+from calibration.serving_cases import ServingCase
+from sim.errors import ConfigError
+from sim.experiment import Experiment, experiment_of
+from sim.policy import kinds_of
+from sim.profiles.library import load_model
+from sim.profiles.model import Model
+from sim.scheduler import Scheduler
+from sim.yamlfile import Document
+
+__all__ = ["Prepared", "experiment_of_case"]
+
+MOST_REQUESTS = 2560
+"""Requests simulated of a longer run: ten times 256 users, or twice as many as there are users."""
+OPEN_LOOP_REQUESTS = 2000
+"""The same of an open loop, whose means need fewer."""
+_CONTEXT_MARGIN = 1.1
+_FLAGS = ("max_num_seqs", "max_num_batched_tokens")
+_SHAREGPT_SIGMA = (1.2, 1.0)
+"""Standard deviation of ln(length) of prompts and answers in the ShareGPT sample of ``vllm bench serve``."""
+
+
+@dataclass(slots=True)
+class Prepared:
+    """The experiment of a case, and what had to be assumed for it."""
+
+    experiment: Experiment
+    assumed: list[str]
+
+
+@dataclass(slots=True)
+class _Draft:
+    case: ServingCase
+    model: Model
+    open_loop_requests: int = OPEN_LOOP_REQUESTS
+    assumed: list[str] = field(default_factory=list)
+
+
+def experiment_of_case(case: ServingCase, open_loop_requests: int = OPEN_LOOP_REQUESTS) -> Prepared:
+    """Return the experiment that repeats the run of *case*, with so many requests of an open loop at most.
+
+    Raises
+    ------
+    NotModelledError
+        The row lacks something, or used what is not simulated; the text is the reason.
+    """
+    _refuse_unmodelled(case)
+    draft = _Draft(case, _model(case), open_loop_requests)
+    data = {
+        "name": case.name,
+        "model": model_name(case),
+        "deployment": _deployment(draft),
+        "engine": _engine(draft),
+        "workload": _workload(draft),
+    }
+    try:
+        return Prepared(experiment_of(Document(data, f"case {case.name}", ConfigError, {})), draft.assumed)
+    except ConfigError as problem:
+        raise NotModelledError(problem.message) from None
+
+
+def _refuse_unmodelled(case: ServingCase) -> None:
+    mode, quality = case.text("mode"), case.text("quality")
+    if mode not in ("", "agg"):
+        raise NotModelledError(f"mode {mode} is not modelled")
+    if quality in ("anomalous", "suspect"):
+        raise NotModelledError(f"the source's numbers are {quality}")
+    if not case.text("load_value"):
+        raise NotModelledError("no load_value: the row sums up several loads")
+    if "trace replay" in case.text("len_distribution"):
+        raise NotModelledError("the trace that was replayed is not in the row")
+
+
+@functools.cache
+def _known_model(path: str) -> Model:
+    return load_model(path)
+
+
+def _model(case: ServingCase) -> Model:
+    return _known_model(model_name(case))
+
+
+def _deployment(draft: _Draft) -> dict[str, Any]:
+    case = draft.case
+    tp, ep, dp = _ranks(draft)
+    parallelism = {"tp": tp, "pp": case.whole("pp") or 1, "ep": ep}
+    weights = quantization(case, draft.model)
+    kept = kv_dtype(case, draft.model, draft.assumed)
+    return {
+        "gpu": gpu_name(case.text("gpu")),
+        "replicas": dp,
+        "parallelism": parallelism,
+        "quantization": weights | ({"kv_cache": kept} if kept else {}),
+    }
+
+
+def _ranks(draft: _Draft) -> tuple[int, int, int]:
+    """Return tensor parallel ranks, expert parallel ranks and replicas.
+
+    Many rows multiply `tp` by `ep` (64 ranks on a node of 8): those whose notes name the ranks that really share an
+    expert (``moe_tp``) are divided again.
+    """
+    case = draft.case
+    tp, ep = case.whole("tp") or case.whole("n_gpus"), case.whole("ep") or 1
+    if tp is None:
+        raise NotModelledError("neither tp nor n_gpus is stated")
+    if case.text("dp") == "dpa" or ((case.whole("dp") or 1) > 1 and is_moe(draft.model)):
+        raise NotModelledError("attention data parallel is not modelled")
+    if ep > 1 and tp > ep and (tp // ep) * ep == tp and _moe_tp(case) > 1:
+        tp //= ep
+        draft.assumed.append(f"tp {tp * ep} counts expert ranks twice: {tp}")
+    ep = ep if is_moe(draft.model) and tp % ep == 0 else 1
+    return tp, ep, case.whole("dp") or 1
+
+
+def _moe_tp(case: ServingCase) -> int:
+    _, found, rest = case.text("notes").partition("moe_tp=")
+    digits = rest.partition(";")[0].strip()
+    return int(digits) if found and digits.isdigit() else 1
+
+
+def _engine(draft: _Draft) -> dict[str, Any]:
+    case = draft.case
+    kind, version, scheduler = version_of(case, draft.assumed)
+    options: dict[str, Any] = {"kind": kind, "version": version, "max_model_len": _max_model_len(draft)}
+    if utilization := case.number("gpu_memory_utilization"):
+        options["gpu_memory_utilization"] = utilization
+    # Where no prompts begin alike nothing can be found again, and looking for it would only take time.
+    options["prefix_caching"] = _repeats(case) and case.text("prefix_caching") != "False"
+    if blocks := case.whole("kv_blocks"):
+        options["num_gpu_blocks_override"] = blocks
+    if size := case.whole("kv_block_size"):
+        options["block_size"] = size
+    options["scheduler"] = _scheduler(draft, scheduler)
+    return options
+
+
+def _scheduler(draft: _Draft, of_version: str) -> dict[str, Any]:
+    case = draft.case
+    if case.text("load_type") == "batch":
+        return {"kind": "static", "batch_size": case.whole("load_value") or 1}
+    kind = of_version
+    if kind not in kinds_of("sim.scheduler", Scheduler):
+        draft.assumed.append(f"scheduler {kind} is not simulated: chunked_prefill")
+        kind = "chunked_prefill"
+    flags = {flag: case.whole(flag) for flag in _FLAGS}
+    return {"kind": kind} | {flag: value for flag, value in flags.items() if value is not None}
+
+
+def _max_model_len(draft: _Draft) -> int:
+    """Return the stated length, else one that holds what is sent: nobody serves more than fits."""
+    stated, limit = draft.case.whole("max_model_len"), draft.model.max_position_embeddings
+    longest_in, longest_out = _bounds(draft)
+    needed = longest_in + longest_out
+    if stated is not None and needed <= stated <= limit:
+        return stated
+    if needed > limit:
+        raise NotModelledError(f"{needed} tokens are beyond the model's {limit}")
+    return min(limit, max(2048, math.ceil(needed * _CONTEXT_MARGIN)))
+
+
+def _bounds(draft: _Draft) -> tuple[int, int]:
+    lengths = _lengths(draft)
+    found = []
+    for side in ("input_tokens", "output_tokens"):
+        drawn = lengths[side]
+        found.append(int(drawn["high"] if isinstance(drawn, dict) else drawn))
+    return found[0], found[1]
+
+
+def _lengths(draft: _Draft) -> dict[str, Any]:
+    """Return the lengths by the source's own words for how it drew them."""
+    case = draft.case
+    mean_in, mean_out = case.number("input_len"), case.number("output_len")
+    if not mean_in or mean_out is None:
+        raise NotModelledError("the lengths of prompts and answers are not stated")
+    drawn = case.text("len_distribution")
+    mean_out = max(mean_out, 1.0)
+    if "0.8-1.0" in drawn or "[0.8,1.0]" in drawn:
+        return _uniform((0.8 * mean_in, mean_in), (0.8 * mean_out, mean_out))
+    if "uniform 1..nominal" in drawn:
+        return _uniform((1, mean_in), (1, mean_out))
+    if "sharegpt" in drawn:
+        return _lognormal(draft, mean_in, mean_out)
+    spread_in, spread_out = case.number("input_len_std") or 0.0, case.number("output_len_std") or 0.0
+    if "sonnet" in drawn:
+        spread_in = 0.03 * mean_in / math.sqrt(3)
+    if not spread_in and not spread_out and _in_lockstep(case):
+        # Requests of one length that start together would end together for ever; real ones drift apart.
+        draft.assumed.append("answers of one length vary by 5 %")
+        return _uniform((mean_in, mean_in), (0.95 * mean_out, 1.05 * mean_out))
+    return _uniform(_around(mean_in, spread_in), _around(mean_out, spread_out))
+
+
+def _in_lockstep(case: ServingCase) -> bool:
+    return case.text("load_type") == "concurrency" and (case.number("load_value") or 1) > 1
+
+
+def _around(mean: float, deviation: float) -> tuple[float, float]:
+    half = math.sqrt(3) * deviation
+    return max(1.0, mean - half), mean + half
+
+
+def _uniform(prompt: tuple[float, float], answer: tuple[float, float]) -> dict[str, Any]:
+    bounds = {
+        side: {"low": max(1, round(low)), "high": max(1, round(high))}
+        for side, (low, high) in (("input_tokens", prompt), ("output_tokens", answer))
+    }
+    if all(bound["low"] == bound["high"] for bound in bounds.values()):
+        return {"kind": "fixed"} | {side: bound["high"] for side, bound in bounds.items()}
+    return {"kind": "uniform"} | bounds
+
+
+def _lognormal(draft: _Draft, mean_in: float, mean_out: float) -> dict[str, Any]:
+    draft.assumed.append("lengths are lognormal about the stated means")
+    sides = {}
+    limits = zip(("input_tokens", "output_tokens"), (mean_in, mean_out), _SHAREGPT_SIGMA, strict=True)
+    for side, mean, sigma in limits:
+        sides[side] = {"mean": mean, "sigma": sigma, "low": 4, "high": max(8, min(1024, round(8 * mean)))}
+    return {"kind": "lognormal"} | sides
+
+
+def _workload(draft: _Draft) -> dict[str, Any]:
+    arrivals, count = _load(draft)
+    workload: dict[str, Any] = {"arrivals": arrivals, "num_requests": count, "lengths": _lengths(draft)}
+    prefix = _shared_prefix(draft, count)
+    return workload | ({"shared_prefix": prefix} if prefix else {})
+
+
+def _load(draft: _Draft) -> tuple[dict[str, Any], int]:
+    case = draft.case
+    kind, value = case.text("load_type"), case.number("load_value")
+    given, cap = case.whole("num_requests"), case.whole("inflight_cap")
+    if value is None:
+        raise NotModelledError(f"load_value {case.text('load_value')!r} is not a number")
+    if kind == "batch":
+        return {"kind": "offline"}, round(value)
+    if kind == "concurrency":
+        users = round(value)
+        loop: dict[str, Any] = {"kind": "closed_loop", "concurrency": min(users, given or users)}
+        if rate := case.number("rate_cap_rps"):
+            loop["request_rate"] = rate
+        return loop, _count(draft, given or 10 * users, max(MOST_REQUESTS, 2 * users))
+    if kind == "offline" or value == math.inf:
+        if given is None:
+            raise NotModelledError("the number of requests of an offline run is not stated")
+        return {"kind": "offline"}, _count(draft, given, MOST_REQUESTS)
+    if kind == "rate":
+        shape = "constant" if "constant" in case.text("arrival") else "poisson"
+        count = _count(draft, given or draft.open_loop_requests, draft.open_loop_requests)
+        return {"kind": shape, "rate": value} | ({"max_concurrency": cap} if cap else {}), count
+    raise NotModelledError(f"load type {kind!r}")
+
+
+def _count(draft: _Draft, wanted: int, most: int) -> int:
+    if wanted > most:
+        draft.assumed.append(f"{most} of {wanted} requests are simulated")
+    return min(wanted, most)
+
+
+def _shared_prefix(draft: _Draft, count: int) -> dict[str, Any] | None:
+    """Return what makes prompts repeat: as large a share of hits as was measured, or a prefix of stated length.
+
+    Where 100 prompts repeat, their first sight must weigh as much as in the whole run.
+    """
+    case = draft.case
+    share = case.number("prefix_hit_share")
+    prompt = case.number("input_len") or 0.0
+    if share:
+        distinct = 100 if "repeat" in case.text("shared_prefix_tokens") else 1
+        groups = max(1, round(distinct * count / (case.whole("num_requests") or count)))
+        return {"tokens": max(1, round(share * prompt)), "groups": groups}
+    if share is None and (tokens := _shared_tokens(case)):
+        return {"tokens": tokens}
+    return None
+
+
+def _repeats(case: ServingCase) -> bool:
+    share = case.number("prefix_hit_share")
+    return bool(share) or (share is None and _shared_tokens(case) > 0)
+
+
+def _shared_tokens(case: ServingCase) -> int:
+    if "shared 200-token prefix" in case.text("len_distribution"):
+        return 200
+    return round(case.first_number("shared_prefix_tokens") or 0.0)

@@ -1,0 +1,175 @@
+"""``python -m calibration fit``: the constants of one engine from somebody's runs, judged by runs kept back."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from calibration.case_names import version_of
+from calibration.cases_of_files import serving_cases_of
+from calibration.fit_constants import Fitted, Point, Prior, Problem, fit_constants, log_errors, points_of, priors_for
+from calibration.serving_cases import ServingCase
+from calibration.summary_of_cases import error_statistics
+from sim.errors import UserError
+from sim.profiles.calibrated_engine import EngineConstants
+
+__all__ = ["Outcome", "Row", "fit", "fit_points"]
+
+_HELD_OUT = 5
+"""One run in so many is kept back."""
+
+
+class Row(NamedTuple):
+    """One latency of one run [ms]."""
+
+    name: str
+    metric: str
+    measured: float
+    predicted: float
+    held_out: bool
+    groups: tuple[str, ...]
+
+    @property
+    def error_pct(self) -> float:
+        """How far the prediction is off, in per cent of the measured value."""
+        return 100 * (self.predicted / self.measured - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A fit, and how well it meets runs that it saw and runs that it did not."""
+
+    engine: str
+    fitted: Fitted
+    priors: tuple[Prior, ...]
+    used: list[str]
+    held_out: list[str]
+    rows: list[Row]
+    shipped: list[Row]
+
+    @property
+    def metrics(self) -> list[str]:
+        """The latencies that were fitted."""
+        return sorted({row.metric for row in self.rows})
+
+    @property
+    def before(self) -> dict[str, dict[str, float]]:
+        """Errors with the constants of the engine's profile."""
+        return _statistics(self.shipped)
+
+    @property
+    def on_used(self) -> dict[str, dict[str, float]]:
+        """Errors on the runs that were fitted."""
+        return _statistics([row for row in self.rows if not row.held_out])
+
+    @property
+    def on_held_out(self) -> dict[str, dict[str, float]]:
+        """Errors on the runs that were kept back."""
+        return _statistics([row for row in self.rows if row.held_out])
+
+    def residual_rows(self) -> Iterator[tuple[str, int, list[str]]]:
+        """Yield group, runs and the median error of each metric."""
+        groups: dict[str, list[Row]] = defaultdict(list)
+        for row in self.rows:
+            for group in row.groups:
+                groups[group].append(row)
+        for name in sorted(groups):
+            found = {metric: [row.error_pct for row in groups[name] if row.metric == metric] for metric in self.metrics}
+            cells = [f"{median(errors):+.1f}" if errors else "" for errors in found.values()]
+            yield name, len({row.name for row in groups[name]}), cells
+
+    @property
+    def published(self) -> EngineConstants:
+        """The constants with the number of runs kept back and their errors."""
+        errors = sorted(abs(row.error_pct) / 100 for row in self.rows if row.held_out)
+        update: dict[str, Any] = {"held_out_rows": len(self.held_out)}
+        if errors:
+            update |= {"median_error": round(median(errors), 4), "p90_error": round(_quantile(errors, 0.9), 4)}
+        return self.fitted.constants.model_copy(update={"fit": self.fitted.constants.fit.model_copy(update=update)})
+
+    def as_yaml(self, name: str) -> str:
+        """Return the calibrated profile *name* with this fit as its only entry."""
+        from ruamel.yaml import YAML
+
+        entry = self.published.model_dump(mode="json", exclude_defaults=True)
+        stream = io.StringIO()
+        document = {"name": name, "sources": {"all": self.fitted.constants.fit.source}, "entries": [entry]}
+        YAML().dump(document, stream)
+        return stream.getvalue()
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    return ordered[min(len(ordered) - 1, math.floor(share * len(ordered)))]
+
+
+def _statistics(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
+    errors: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        errors[row.metric].append(row.error_pct)
+    return {metric: error_statistics(found) for metric, found in errors.items()}
+
+
+def fit(files: Sequence[Path], where: Mapping[str, str], assumed: Mapping[str, str], most: int = 60) -> Outcome:
+    """Fit the engine constants to at most *most* runs of *files*.
+
+    Raises
+    ------
+    UserError
+        No run that can be simulated (with the first reason), fewer than three, or runs of several engines.
+    """
+    cases = [case for path in files for case in serving_cases_of(path, None, where, assumed)]
+    points, refused = points_of(cases)
+    if len(points) < 3:
+        reason = next(iter(refused.values()), "there are no runs")
+        raise UserError(f"{len(points)} runs can be fitted, at least 3 are needed: {reason}")
+    engines = {version_of(point.case, [])[0] for point in points}
+    if len(engines) > 1:
+        raise UserError(f"runs of several engines ({', '.join(sorted(engines))}): choose one with --where engine=NAME")
+    step = max(1, math.ceil(len(points) / most))
+    source = ", ".join(f"{path.name} (sha256 {_sha256(path)[:12]})" for path in files)
+    return fit_points(engines.pop(), points[::step], source)
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def fit_points(engine: str, points: Sequence[Point], source: str, overlaps: Sequence[bool] = (True, False)) -> Outcome:
+    """Fit to four in five of *points*, with host time behind the GPU's and added to it; the better one counts."""
+    ordered = sorted(points, key=lambda point: hashlib.sha256(point.case.name.encode()).hexdigest())
+    held_out = ordered[_HELD_OUT - 1 :: _HELD_OUT]
+    used = [point for index, point in enumerate(ordered) if index % _HELD_OUT != _HELD_OUT - 1]
+    priors = priors_for(used[0].setup.version)
+    tried = [fit_constants(Problem(used, priors, overlapped), source) for overlapped in overlaps]
+    fitted = min(tried, key=lambda found: found.cost)
+    shipped = EngineConstants(constants={}, fit=fitted.constants.fit)
+    return Outcome(
+        engine,
+        fitted,
+        priors,
+        [point.case.name for point in used],
+        [point.case.name for point in held_out],
+        [*_rows(used, fitted.constants, held_out=False), *_rows(held_out, fitted.constants, held_out=True)],
+        list(_rows(ordered, shipped, held_out=False)),
+    )
+
+
+def _rows(points: Sequence[Point], constants: EngineConstants, *, held_out: bool) -> Iterator[Row]:
+    for point, errors in log_errors(points, constants):
+        for metric, error in errors.items():
+            measured = point.measured[metric]
+            predicted = measured * math.exp(error)
+            yield Row(point.case.name, metric, measured, predicted, held_out, tuple(_groups(point.case)))
+
+
+def _groups(case: ServingCase) -> Iterator[str]:
+    yield f"{case.text('load_type')} {case.text('load_value')}"
+    yield f"prompt of {case.text('input_len')}"
+    yield f"tp {case.text('tp') or case.text('n_gpus')}"

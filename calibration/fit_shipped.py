@@ -1,0 +1,219 @@
+"""The engine constants that come along, fitted anew: ``python -m calibration.fit_shipped CASES.csv -o FOLDER``.
+
+One entry for each range of versions and accelerator that has runs, and one for all other accelerators: the median of
+those, without factors on kernels, which do not carry over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from calibration.case_names import gpu_name, version_of
+from calibration.fit import Outcome, fit_points
+from calibration.fit_constants import Point, points_of
+from calibration.leave_out import Errors, errors_with, leave_one_model_out
+from calibration.memory_cases import NotModelledError
+from calibration.serving_cases import ServingCase, read_serving_cases
+from sim.profiles.calibrated import Constant, Fit
+from sim.profiles.calibrated_engine import EngineConstants
+
+__all__ = ["RECIPES", "Recipe", "main"]
+
+MOST_POINTS = 24
+_MOST_CONCURRENT = 64
+"""Loads beyond are left to validation: they cost the most to simulate, and tell nothing new of an iteration."""
+_SUSPECT = (
+    ("vllm", "H200-SXM-141GB", "8B", "prompts of 4k answered within 0.1 s, 128 at a time: prefix hits"),
+    ("trtllm", "", "DeepSeek", "answers up to twice as fast as others of the same row: unlabelled speculation"),
+    ("sglang", "", "2025-11", "seconds to the first token with 4 users: warm-up in the mean"),
+)
+"""Rows that are validated but not fitted: engine, accelerator, part of model or date, why."""
+
+
+class Recipe(NamedTuple):
+    """One entry: which runs, and whether host time adds to the GPU's or hides behind it."""
+
+    engine: str
+    since: str
+    before: str | None
+    gpus: tuple[str, ...]
+    overlapped: tuple[bool, ...]
+    case_id: str = ""
+
+
+RECIPES = (
+    Recipe("vllm", "0.8", "0.14", ("H100-PCIe-80GB",), (False,), "pub"),
+    Recipe("vllm", "0.8", "0.14", ("RTX-4090",), (False,), "pub"),
+    Recipe("vllm", "0.8", "0.14", ("L40S",), (False,), "pub"),
+    Recipe("vllm", "0.8", "0.14", ("H100-SXM-80GB",), (False,), "sil"),
+    Recipe("vllm", "0.8", "0.14", ("H200-SXM-141GB",), (False,), "sil"),
+    Recipe("vllm", "0.14", "0.18", ("H100-SXM-80GB",), (False,), "run"),
+    Recipe("vllm", "0.18", "0.23", ("H100-SXM-80GB",), (True,), "sil"),
+    Recipe("vllm", "0.14", "0.23", ("H200-SXM-141GB",), (True,), "sil"),
+    Recipe("vllm", "0.14", "0.23", ("B200-SXM-180GB",), (True,), "sil"),
+    Recipe("vllm", "0.23", None, ("H100-SXM-80GB",), (False,), "run"),
+    Recipe("tensorrt-llm", "0.11", "1.0", ("H100-SXM-80GB",), (True,), "pub"),
+    Recipe("tensorrt-llm", "1.0", None, ("H100-SXM-80GB",), (True,), "sil"),
+    Recipe("tensorrt-llm", "1.0", None, ("H200-SXM-141GB",), (True,), "sil"),
+    Recipe("tensorrt-llm", "1.0", None, ("B200-SXM-180GB",), (True,), "sil"),
+    Recipe("sglang", "0.5", None, ("H100-SXM-80GB",), (True,), "sil"),
+    Recipe("sglang", "0.5", None, ("H200-SXM-141GB",), (True,), "sil"),
+    Recipe("sglang", "0.5", None, ("B200-SXM-180GB",), (True,), "sil"),
+)
+
+
+def chosen(case: ServingCase, recipe: Recipe) -> bool:
+    """Tell whether *case* is one of the runs of *recipe*."""
+    if case.text("load_type") not in ("concurrency", "rate") or case.text("quality") != "ok":
+        return False
+    if not case.text("load_value"):
+        return False
+    if not case.name.startswith(recipe.case_id) or case.text("mode") != "agg":
+        return False
+    if case.text("load_type") == "concurrency" and (case.number("load_value") or 0) > _MOST_CONCURRENT:
+        return False
+    try:
+        kind, version, _ = version_of(case, [])
+        known = kind == recipe.engine and gpu_name(case.text("gpu")) in recipe.gpus
+    except NotModelledError:
+        return False
+    holds = _order(recipe.since) <= _order(version) < _order(recipe.before or "999")
+    return known and holds and not any(_is_suspect(case, *rule[:3]) for rule in _SUSPECT)
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version))) or (998,)
+
+
+def _is_suspect(case: ServingCase, engine: str, gpu: str, words: str) -> bool:
+    text = f"{case.text('model')} {case.text('date')}"
+    return case.text("engine") == engine and gpu in case.text("gpu") and words in text
+
+
+def drawn(cases: Sequence[ServingCase], most: int = MOST_POINTS) -> list[ServingCase]:
+    """Return *most* different cases, spread over models, ranks and loads by the hash of their names."""
+    unlike = list({case.question: case for case in cases}.values())
+    groups: dict[tuple[str, ...], list[ServingCase]] = defaultdict(list)
+    for case in sorted(unlike, key=_hash):
+        groups[case.text("model"), case.text("tp"), case.text("load_value")].append(case)
+    in_turn = ((place, _hash(case), case) for found in groups.values() for place, case in enumerate(found))
+    return [case for *_, case in sorted(in_turn, key=lambda turn: turn[:2])[:most]]
+
+
+def _hash(case: ServingCase) -> str:
+    return hashlib.sha256(case.name.encode()).hexdigest()
+
+
+def fit_recipe(recipe: Recipe, cases: Sequence[ServingCase], source: str) -> Outcome | None:
+    """Return the fit of *recipe*; None with too few runs."""
+    points: list[Point] = points_of(drawn([case for case in cases if chosen(case, recipe)]))[0]
+    return fit_points(recipe.engine, points, source, recipe.overlapped) if len(points) > 8 else None
+
+
+def entry(recipe: Recipe, outcome: Outcome) -> EngineConstants:
+    """Return the fit as an entry of a profile; what the runs do not tell is marked as fixed."""
+    found = outcome.published
+    constants = {
+        name: constant.model_copy(update={"status": "fixed"}) if name in outcome.fitted.unknown else constant
+        for name, constant in found.constants.items()
+    }
+    where = {"since": recipe.since, "before": recipe.before, "gpus": recipe.gpus}
+    return found.model_copy(update={"constants": constants, **where})
+
+
+def for_all(entries: Sequence[EngineConstants]) -> Iterator[EngineConstants]:
+    """Yield an entry without accelerators for each range of versions: medians of its entries, factors left out."""
+    ranges: dict[tuple[str, str | None], list[EngineConstants]] = defaultdict(list)
+    for each in entries:
+        ranges[each.since, each.before].append(each)
+    for (since, before), found in ranges.items():
+        constants = {}
+        for name in found[0].constants:
+            if name.endswith("_factor"):
+                continue
+            values = [each.constants[name].value for each in found]
+            bounds, spread = found[0].constants[name].bounds, (max(values) - min(values)) / 2
+            value = float(f"{median(values):.4g}")
+            constants[name] = Constant(value=value, stderr=float(f"{spread:.2g}"), bounds=bounds, status="fixed")
+        yield EngineConstants(
+            since=since,
+            before=before,
+            overlapped=sum(bool(each.overlapped) for each in found) * 2 > len(found),
+            constants=constants,
+            fit=Fit(source=f"medians over {', '.join(gpu for each in found for gpu in each.gpus)}"),
+        )
+
+
+def write(engine: str, entries: Sequence[EngineConstants], folder: Path, source: str) -> None:
+    """Write the profile of *engine*."""
+    from ruamel.yaml import YAML
+
+    yaml, stream = YAML(), io.StringIO()
+    yaml.width = 120
+    dumped: list[dict[str, Any]] = [each.model_dump(mode="json", exclude_defaults=True) for each in entries]
+    yaml.dump({"name": engine, "sources": {"all": source}, "entries": dumped}, stream)
+    (folder / f"{engine}.yaml").write_text(stream.getvalue(), encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Fit all recipes, print what came of them and of leaving out, and write one profile an engine."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("cases", type=Path)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("--engine", action="append", help="only these")
+    options = parser.parse_args(arguments)
+    cases = list(read_serving_cases(options.cases, None, {}))
+    digest = hashlib.sha256(options.cases.read_bytes()).hexdigest()[:12]
+    source = f"serving runs of {options.cases.name} (sha256 {digest}); each row there names its publication"
+    for engine, recipes in _by_engine(options.engine).items():
+        found = [(recipe, outcome) for recipe in recipes if (outcome := fit_recipe(recipe, cases, source)) is not None]
+        entries = [entry(recipe, outcome) for recipe, outcome in found]
+        write(engine, [*entries, *for_all(entries)], options.output, source)
+        for line in _report(found):
+            sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+    return 0
+
+
+def _by_engine(chosen_engines: Sequence[str] | None) -> dict[str, list[Recipe]]:
+    recipes: dict[str, list[Recipe]] = defaultdict(list)
+    for recipe in RECIPES:
+        if not chosen_engines or recipe.engine in chosen_engines:
+            recipes[recipe.engine].append(recipe)
+    return recipes
+
+
+def _report(found: Sequence[tuple[Recipe, Outcome]]) -> Iterator[str]:
+    """Yield the report of each fit, the errors of each model by the others, and of each accelerator by the others."""
+    from calibration import report
+
+    for recipe, outcome in found:
+        yield f"\n## {recipe.engine} {recipe.since} to {recipe.before or 'now'} on {', '.join(recipe.gpus)}\n"
+        yield report.fit(outcome)
+        for model, errors in leave_one_model_out(outcome.fitted):
+            yield f"left out {model}: {_shown(errors)}"
+    for recipe, outcome in found:
+        others = [entry(*pair) for pair in found if pair[0].gpus != recipe.gpus and pair[0][1:3] == recipe[1:3]]
+        if others:
+            errors = errors_with(outcome.fitted.problem.points, next(for_all(others)))
+            yield f"{recipe.since} on {', '.join(recipe.gpus)} by the other accelerators: {_shown(errors)}"
+
+
+def _shown(errors: Errors) -> str:
+    return "; ".join(
+        f"{metric} {found['mape']:.1f} / {found['medape']:.1f}, {found['bias']:+.0f} ({found['n']:.0f})"
+        for metric, found in errors.items()
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Fits the kernel constants of `profiles/calibrated/hardware` to published kernel benchmarks."""

@@ -1,0 +1,286 @@
+"""What is fitted: constants with their bounds, and the prediction of the simulation's own operations.
+
+Each function maps constants and shapes to seconds. It builds the same operation that the cost model builds, with
+arrays of shapes in place of one shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import BaseModel
+
+from sim.cost.accelerator import Accelerator
+from sim.cost.allreduce import AllReduce
+from sim.cost.attention import TILE_QUERIES, DecodeAttention, PrefillAttention
+from sim.cost.gemm import Gemm
+from sim.cost.moe import Experts, distinct_experts
+from sim.cost.operation import Work
+from sim.profiles.calibrated import (
+    AllReduceConstants,
+    Constant,
+    DecodeConstants,
+    ExpertConstants,
+    Fit,
+    GemmConstants,
+    HardwareCalibration,
+    PrefillConstants,
+)
+from sim.profiles.hardware import Hardware
+from sim.profiles.quantization import bytes_per_element
+
+__all__ = ["Free", "Problem", "all_reduce", "decode", "experts", "gemm", "latent_decode", "latent_prefill", "prefill"]
+
+Seconds = NDArray[np.float64]
+Constants = TypeVar("Constants", bound=BaseModel)
+_NO_FIT = Fit(source="being fitted")
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Start and range of one constant; a range of one value keeps it."""
+
+    start: float
+    low: float
+    high: float
+
+    def constant(self, value: float, stderr: float = 0.0) -> Constant:
+        """Return it with a fitted value."""
+        fixed = self.low == self.high
+        kept = min(max(value, self.low), self.high)
+        return Constant(value=kept, stderr=stderr, bounds=(self.low, self.high), status="fixed" if fixed else "fitted")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A kind of constants, the range of each, and the seconds that they predict for a table of shapes."""
+
+    kind: type[BaseModel]
+    free: Mapping[str, Free]
+    predict: Callable[[Any, pd.DataFrame], Seconds]
+
+    def constants(
+        self, values: Mapping[str, float], fit: Fit = _NO_FIT, stderr: Mapping[str, float] | None = None
+    ) -> Any:
+        """Return the constants with these values."""
+        errors = stderr or {}
+        made = {name: free.constant(values[name], errors.get(name, 0.0)) for name, free in self.free.items()}
+        return self.kind(**made, fit=fit)
+
+
+_ROOFLINE = {
+    "compute": Free(0.7, 0.02, 1.5),
+    "memory": Free(0.8, 0.05, 1.5),
+    "sharpness": Free(2.0, 0.7, 12.0),
+    "launch_s": Free(8e-6, 1e-7, 3e-4),
+}
+_FIXED_ZERO = Free(0.0, 0.0, 0.0)
+_CACHE_BYTES = 126 * 2**20
+"""Assumed where a profile has no last-level cache; the share of it is fitted anyway."""
+
+
+def _work(tokens: Any, decodes: Any = 0, context: Any = 0.0) -> Work:
+    return Work(tokens, tokens, tokens, decodes, context, (), ())
+
+
+def _with(hardware: Hardware, **tables: Any) -> Accelerator:
+    return Accelerator(hardware, HardwareCalibration.model_construct(**tables))
+
+
+def gemm(hardware: Hardware, dtype: str) -> Problem:
+    """Return the problem of a matrix product with weights of *dtype*."""
+    quantises = dtype not in ("bf16", "int4")
+    free = {
+        **_ROOFLINE,
+        "depth": Free(0.2, 1e-3, 5.0),
+        "prologue": Free(50.0, 0.1, 2000.0),
+        "quantise": Free(1.0, 1e-3, 20.0) if quantises else _FIXED_ZERO,
+    }
+
+    def predict(constants: GemmConstants, shapes: pd.DataFrame) -> Seconds:
+        table = {dtype: constants, "bf16": constants}
+        rates = _with(hardware, gemm=table).gemm(dtype)
+        product: Any = Gemm("", 1, _floats(shapes.k), _floats(shapes.n), rates)  # type: ignore[arg-type]
+        return np.asarray(product.demand(_work(_floats(shapes.m))).seconds)
+
+    return Problem(GemmConstants, free, predict)
+
+
+def decode(hardware: Hardware, kv: str) -> Problem:
+    """Return the problem of grouped decode attention; its compute cannot be told from these tables."""
+    free = _decode_free(compute=Free(0.5, 0.5, 0.5))
+
+    def predict(constants: DecodeConstants, shapes: pd.DataFrame) -> Seconds:
+        width = 2 * _floats(shapes.head_dim)
+        kv_heads = _floats(shapes.kv_heads)
+        return _decode(
+            hardware,
+            constants,
+            _with(hardware, decode={"bf16": constants}),
+            flops=2 * _floats(shapes.heads) * width,
+            kept_bytes=kv_heads * width * bytes_per_element(kv),
+            kv_heads=kv_heads,
+            sequences=_floats(shapes.batch_size),
+            context=_floats(shapes.attended),
+        )
+
+    return Problem(DecodeConstants, free, predict)
+
+
+def latent_decode(hardware: Hardware, kv: str) -> Problem:
+    """Return the problem of absorbed latent decode attention: rank 512, rotary width 64."""
+    free = _decode_free(compute=Free(0.4, 0.02, 1.5))
+
+    def predict(constants: DecodeConstants, shapes: pd.DataFrame) -> Seconds:
+        heads = _floats(shapes.num_heads)
+        return _decode(
+            hardware,
+            constants,
+            _with(hardware, decode={"bf16": constants}),
+            flops=2 * heads * (576 + 512),
+            kept_bytes=576 * bytes_per_element(kv) * np.ones_like(heads),
+            kv_heads=np.ones_like(heads),
+            sequences=_floats(shapes.batch_size),
+            context=_floats(shapes.kv_len),
+        )
+
+    return Problem(DecodeConstants, free, predict)
+
+
+def prefill(hardware: Hardware) -> Problem:
+    """Return the problem of grouped prefill attention; the bytes it reads never bound it."""
+
+    def predict(constants: PrefillConstants, shapes: pd.DataFrame) -> Seconds:
+        heads, kv_heads, head_dim = (_floats(shapes[name]) for name in ("heads", "kv_heads", "head_dim"))
+        prompt, window = _floats(shapes.isl), _floats(shapes.window)
+        seen = np.where(window > 0, np.minimum(prompt, window), prompt)
+        pairs = seen * (seen + 1) / 2 + (prompt - seen) * seen
+        made_bytes = 2.0 * kv_heads * 2 * head_dim
+        return _prefill(hardware, constants, heads, 2 * head_dim, made_bytes, _floats(shapes.batch_size), prompt, pairs)
+
+    return Problem(PrefillConstants, _prefill_free(), predict)
+
+
+def latent_prefill(hardware: Hardware) -> Problem:
+    """Return the problem of latent prefill attention: key width 192, value width 128, latent of 576."""
+
+    def predict(constants: PrefillConstants, shapes: pd.DataFrame) -> Seconds:
+        heads, prompt = _floats(shapes.num_heads), _floats(shapes.isl)
+        width, made_bytes = np.full_like(heads, 320.0), np.full_like(heads, 2.0 * 576)
+        pairs = prompt * (prompt + 1) / 2
+        return _prefill(hardware, constants, heads, width, made_bytes, _floats(shapes.batch_size), prompt, pairs)
+
+    return Problem(PrefillConstants, _prefill_free(), predict)
+
+
+def experts(hardware: Hardware, dtype: str, *, balanced: bool) -> Problem:
+    """Return the problem of routed experts; balanced routing touches as many experts as it can."""
+    free = {**_ROOFLINE, "row": Free(1.0, 1e-3, 30.0), "sort": Free(1.0, 1e-3, 30.0)}
+
+    def predict(constants: ExpertConstants, shapes: pd.DataFrame) -> Seconds:
+        table = {dtype: constants, "bf16": constants}
+        rates = _with(hardware, experts=table).experts(dtype)
+        tokens, ranks, top_k, count = (
+            _floats(shapes[name]) for name in ("num_tokens", "moe_ep_size", "topk", "num_experts")
+        )
+        touched = (
+            np.minimum(count, tokens * top_k) / ranks
+            if balanced
+            else np.asarray([distinct_experts(*row) for row in zip(count, top_k, tokens, strict=True)]) / ranks
+        )
+        inner = _floats(shapes.inter_size) / _floats(shapes.moe_tp_size)
+        grouped: Any = Experts(
+            "", 1, count, top_k, _floats(shapes.hidden_size), inner, _floats(shapes.matrices), ranks, 1, rates  # type: ignore[arg-type]
+        )
+        return np.asarray(grouped.demand_of(tokens, touched).seconds)
+
+    return Problem(ExpertConstants, free, predict)
+
+
+def all_reduce(hardware: Hardware, ranks: int) -> Problem:
+    """Return the problem of an all-reduce over *ranks*."""
+    free = {
+        f"{size}_{name}": bounds
+        for size in ("small", "medium", "large")
+        for name, bounds in (("link", Free(0.6, 0.002, 5.0)), ("launch_s", Free(8e-6, 5e-7, 1e-2)))
+    }
+
+    def predict(constants: AllReduceConstants, shapes: pd.DataFrame) -> Seconds:
+        rates = _with(hardware, all_reduce={ranks: constants}).link(ranks)
+        payload = _floats(shapes.bytes)
+        return np.asarray(AllReduce("", 1, ranks, 1.0, rates).demand(_work(payload)).seconds)
+
+    return Problem(AllReduceConstants, free, predict)
+
+
+def _decode_free(compute: Free) -> dict[str, Free]:
+    return {
+        "compute": compute,
+        "memory": Free(0.8, 0.05, 1.1),
+        "tile_s": Free(3e-7, 1e-9, 1e-5),
+        "launch_s": Free(1e-5, 1e-6, 2e-4),
+        "resident_share": Free(0.5, 0.1, 2.0),
+        "resident_memory": Free(2.0, 0.3, 10.0),
+    }
+
+
+def _prefill_free() -> dict[str, Free]:
+    return {
+        "compute": Free(0.6, 0.02, 1.5),
+        "memory": Free(0.9, 0.9, 0.9),
+        "depth": Free(1.0, 0.01, 20.0),
+        "tile_s": Free(3e-7, 1e-9, 2e-5),
+        "sharpness": Free(2.0, 0.7, 12.0),
+        "launch_s": Free(1e-5, 1e-6, 2e-4),
+        "write": Free(1.0, 1e-3, 40.0),
+    }
+
+
+def _decode(
+    hardware: Hardware,
+    constants: DecodeConstants,
+    accelerator: Accelerator,
+    *,
+    flops: Seconds,
+    kept_bytes: Seconds,
+    kv_heads: Seconds,
+    sequences: Seconds,
+    context: Seconds,
+) -> Seconds:
+    """Predict decode attention over a cache that, where it is small, stays in the last-level cache."""
+    rates = accelerator.decode("bf16")
+    attention: Any = DecodeAttention("", 1, flops, kept_bytes, kv_heads, rates)  # type: ignore[arg-type]
+    demand = attention.demand(_work(sequences, sequences, sequences * context))
+    cache_bytes = constants.resident_share.value * (hardware.l2_bytes or _CACHE_BYTES)
+    resident = 1 / (1 + (sequences * context * kept_bytes / cache_bytes) ** 4)
+    faster = constants.memory.value / constants.resident_memory.value
+    memory_s = demand.memory_s * (1 - resident + resident * faster)
+    return np.asarray(demand._replace(memory_s=memory_s).seconds)
+
+
+def _prefill(
+    hardware: Hardware,
+    constants: PrefillConstants,
+    heads: Seconds,
+    width: Seconds,
+    made_bytes: Seconds,
+    sequences: Seconds,
+    prompt: Seconds,
+    pairs: Seconds,
+) -> Seconds:
+    rates = _with(hardware, prefill={"bf16": constants}).prefill("bf16")
+    attention: Any = PrefillAttention("", 1, heads, width, made_bytes, made_bytes, rates)  # type: ignore[arg-type]
+    rows = np.maximum(prompt, TILE_QUERIES)
+    demand = attention.demand_of(
+        sequences * pairs, sequences * prompt, sequences * prompt, sequences * rows / TILE_QUERIES, pairs / rows
+    )
+    return np.asarray(demand.seconds)
+
+
+def _floats(column: pd.Series[Any]) -> Seconds:
+    return np.asarray(column, dtype=np.float64)

@@ -1,0 +1,108 @@
+"""Which accelerators have tables, and what is fitted for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from calibration.kernels import problems, tables
+from calibration.kernels.problems import Problem
+from calibration.kernels.tables import Table
+from sim.profiles.hardware import Hardware
+
+__all__ = ["SYSTEMS", "Task", "tasks"]
+
+SYSTEMS = {
+    "A100-SXM-80GB": "a100_sxm",
+    "H100-SXM-80GB": "h100_sxm",
+    "H200-SXM-141GB": "h200_sxm",
+    "B200-SXM-180GB": "b200_sxm",
+    "B300-SXM-288GB": "b300_sxm",
+    "GB200-NVL72": "gb200",
+    "GB300-NVL72": "gb300",
+    "L40S": "l40s",
+    "RTX-PRO-6000-Server": "rtx_pro_6000_server",
+    "Arc-Pro-B60": "b60",
+}
+"""Hardware profile to the name of its tables."""
+
+_VLLM, _TRTLLM, _SGLANG = ("vllm",), ("trtllm",), ("sglang",)
+_ALL = (*_VLLM, *_TRTLLM, *_SGLANG)
+_GEMMS = {
+    "bf16": ("bfloat16", _ALL),  # the vendor's library in every engine
+    "fp8": ("fp8", _VLLM),
+    "fp8@tensorrt-llm": ("fp8", _TRTLLM),
+    "fp8@sglang": ("fp8", _SGLANG),
+    "fp8_block": ("fp8_block", _ALL),
+    "nvfp4": ("nvfp4", _VLLM),
+    "nvfp4@tensorrt-llm": ("nvfp4", _TRTLLM),
+    "nvfp4@sglang": ("nvfp4", _SGLANG),
+    "int8": ("sq", _TRTLLM),
+}
+_EXPERTS = {
+    "bf16": "bfloat16",
+    "fp8": "fp8",
+    "fp8_block": "fp8_block",
+    "int4": "int4_wo",
+    "mxfp4": "w4a16_mxfp4",
+    "nvfp4": "nvfp4",
+}
+_EXPERTS_OF = {"A100-SXM-80GB": _SGLANG}
+"""Where vLLM's experts were not measured with balanced routing."""
+_SLOW_PATH = (("H100-SXM-80GB", "fp8"), ("H200-SXM-141GB", "fp8"))
+"""Per-tensor fp8 experts reach 0.16 of Hopper's peak in these tables, less than half of block-scaled ones."""
+_KV = {"bf16": "bfloat16", "fp8": "fp8"}
+_RANKS = (2, 4, 8, 16)
+_FEWEST = 30
+"""Shapes below which nothing is fitted."""
+
+
+class Task(NamedTuple):
+    """One fit: the table of a calibration and the key in it, the problem and its measurements."""
+
+    table: str
+    key: str | int
+    problem: Problem
+    measured: Table
+
+
+def tasks(folder: Path, hardware: Hardware) -> Iterator[Task]:
+    """Yield what can be fitted for *hardware* from the tables in *folder*."""
+    system = SYSTEMS[hardware.name]
+    candidates = (*_products(folder, system, hardware), *_attentions(folder, system, hardware))
+    yield from (task for task in candidates if len(task.measured) >= _FEWEST)
+    for ranks in _RANKS:
+        measured = tables.all_reduce(folder, system, ranks)
+        if len(measured):
+            yield Task("all_reduce", ranks, problems.all_reduce(hardware, ranks), measured)
+
+
+def _products(folder: Path, system: str, hardware: Hardware) -> Iterator[Task]:
+    for key, (dtype, engines) in _GEMMS.items():
+        weights = key.partition("@")[0]
+        if _native(hardware, weights):
+            measured = tables.gemm(folder, system, dtype, engines, hardware)
+            yield Task("gemm", key, problems.gemm(hardware, weights), measured)
+    for weights, dtype in _EXPERTS.items():
+        if _native(hardware, weights) and (hardware.name, weights) not in _SLOW_PATH:
+            measured = tables.experts(folder, system, dtype, _EXPERTS_OF.get(hardware.name, _VLLM))
+            balanced = "balanced" in measured.source
+            yield Task("experts", weights, problems.experts(hardware, weights, balanced=balanced), measured)
+
+
+def _attentions(folder: Path, system: str, hardware: Hardware) -> Iterator[Task]:
+    for kv, dtype in _KV.items():
+        for suffix, engines in (("", _VLLM), ("@tensorrt-llm", _TRTLLM)):
+            key = f"{kv}{suffix}"
+            yield Task("decode", key, problems.decode(hardware, kv), tables.decode(folder, system, dtype, engines))
+            yield Task("prefill", key, problems.prefill(hardware), tables.prefill(folder, system, dtype, engines))
+        decoding = tables.latent_decode(folder, system, dtype, _TRTLLM)
+        yield Task("latent_decode", kv, problems.latent_decode(hardware, kv), decoding)
+        prefilling = tables.latent_prefill(folder, system, dtype, _TRTLLM)
+        yield Task("latent_prefill", kv, problems.latent_prefill(hardware), prefilling)
+
+
+def _native(hardware: Hardware, weights: str) -> bool:
+    needed = {"fp8": "fp8", "fp8_block": "fp8", "nvfp4": "fp4", "int8": "int8"}.get(weights)
+    return needed is None or needed in hardware.peak_flops

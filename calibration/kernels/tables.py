@@ -1,0 +1,166 @@
+"""The tables of kernel benchmarks: which rows are used, by rule, and what they say.
+
+Extracted from aiconfigurator-core 0.12.0 (NVIDIA, Apache-2.0): one file an operation and system, one row a
+shape, measured inside a CUDA graph. Every function returns an empty table where there is nothing to fit.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sim.profiles.hardware import Hardware
+
+__all__ = ["Table", "all_reduce", "decode", "experts", "gemm", "latent_decode", "latent_prefill", "prefill"]
+
+_PACKAGE = "aiconfigurator-core 0.12.0 (NVIDIA, Apache-2.0)"
+_EAGER = (("vllm", "fp8_block"),)
+"""Timed without a CUDA graph: 60 to 300 us of launch in each row (aiconfigurator issue 1414)."""
+_LARGE_CACHE_S = 50e-6
+"""A cache is large that holds so much time of its memory's traffic: 96 MiB beside 864 GB/s, not beside 8 TB/s."""
+_SIXTEEN_BIT_BYTES = 2.0
+_HEAD_DIMS = (64, 128, 256)
+_SERVED_TOKENS = 256
+"""Shortest context and prompt that is fitted; below, launches are all there is."""
+_SERVED_SEQUENCES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Shapes, one a row, with `seconds`, and where they are from."""
+
+    shapes: pd.DataFrame
+    source: str
+    sha256: str
+    excluded: int
+
+    def __len__(self) -> int:
+        """Return the number of shapes."""
+        return len(self.shapes)
+
+
+def gemm(folder: Path, system: str, dtype: str, engines: tuple[str, ...], hardware: Hardware) -> Table:
+    """Return products of LLM size (n and k at least 512).
+
+    Left out: rows that read their weights faster than the memory can, which sat in the cache; and on
+    accelerators whose cache is large for its memory, what TensorRT-LLM's benchmark, which does not rotate its
+    weights, measured of 8-bit and smaller ones that fill less than half of the cache.
+    """
+    rows = _read(folder / f"gemm_{system}.csv.gz")
+    rows = rows[(rows["dtype"] == dtype) & rows.backend_name.isin(engines) & (rows.n >= 512) & (rows.k >= 512)]
+    eager = [pair in _EAGER for pair in zip(rows.backend_name, rows["dtype"], strict=True)]
+    weights = rows.n * rows.k * _WEIGHT_BYTES[dtype]
+    possible = (weights + 2 * rows.m * (rows.n + rows.k)) / hardware.memory_bytes_per_s <= rows.seconds
+    cache_bytes = hardware.l2_bytes or 0.0
+    if cache_bytes > _LARGE_CACHE_S * hardware.memory_bytes_per_s and _WEIGHT_BYTES[dtype] < _SIXTEEN_BIT_BYTES:
+        possible &= (weights >= cache_bytes / 2) | (rows.backend_name != "trtllm")
+    return _table(rows, possible & ~np.array(eager, dtype=bool), ["m", "n", "k"], f"gemm_{system}", dtype, engines)
+
+
+def decode(folder: Path, system: str, kv: str, engines: tuple[str, ...]) -> Table:
+    """Return decode attention as served: at least 256 tokens attended, at most 512 sequences."""
+    rows = _attention(folder / f"attn_gen_{system}.csv.gz", kv, engines)
+    window = rows.window_size.fillna(0)
+    rows = rows.assign(attended=np.where(window > 0, np.minimum(rows.kv_len, window), rows.kv_len))
+    served = (rows.attended >= _SERVED_TOKENS) & (rows.batch_size <= _SERVED_SEQUENCES)
+    shape = ["batch_size", "attended", "heads", "kv_heads", "head_dim"]
+    return _table(rows, served & rows.head_dim.isin(_HEAD_DIMS), shape, f"attn_gen_{system}", kv, engines)
+
+
+def prefill(folder: Path, system: str, kv: str, engines: tuple[str, ...]) -> Table:
+    """Return prefill attention of prompts of at least 256 tokens, without a past (the tables have none)."""
+    rows = _attention(folder / f"attn_ctx_{system}.csv.gz", kv, engines)
+    rows = rows.assign(window=rows.window_size.fillna(0).astype(int))
+    served = (rows.isl >= _SERVED_TOKENS) & rows.head_dim.isin(_HEAD_DIMS) & (rows.past_kv == 0)
+    shape = ["batch_size", "isl", "heads", "kv_heads", "head_dim", "window"]
+    return _table(rows, served, shape, f"attn_ctx_{system}", kv, engines)
+
+
+def latent_decode(folder: Path, system: str, kv: str, engines: tuple[str, ...]) -> Table:
+    """Return decode attention over the latent of DeepSeek V3, in the absorbed form."""
+    rows = _attention(folder / f"mla_gen_{system}.csv.gz", kv, engines)
+    served = (rows.kv_len >= _SERVED_TOKENS) & (rows.batch_size <= _SERVED_SEQUENCES)
+    return _table(rows, served, ["batch_size", "kv_len", "num_heads"], f"mla_gen_{system}", kv, engines)
+
+
+def latent_prefill(folder: Path, system: str, kv: str, engines: tuple[str, ...]) -> Table:
+    """Return prefill attention with the widths of DeepSeek V3."""
+    rows = _attention(folder / f"mla_ctx_{system}.csv.gz", kv, engines)
+    served = (rows.isl >= _SERVED_TOKENS) & (rows.step == 0)
+    return _table(rows, served, ["batch_size", "isl", "num_heads"], f"mla_ctx_{system}", kv, engines)
+
+
+def experts(folder: Path, system: str, dtype: str, engines: tuple[str, ...]) -> Table:
+    """Return the routed experts of one rank under balanced routing, spread over at most 8 ranks.
+
+    Without kernels that ran fewer than a quarter of the rows: engines switch to them for a few shapes. Experts of
+    Nemotron (22 of 512, or 6 with width 1856) have no gate. Without balanced rows, those of the mildest skew
+    are taken. SGLang's are taken on one rank only: spread, it has kernels of its own.
+    """
+    rows = _read(folder / f"moe_{system}.csv.gz")
+    rows = rows[(rows["dtype"] == dtype) & rows.backend_name.isin(engines)]
+    rows = rows[rows.moe_ep_size <= (1 if engines == ("sglang",) else 8)]
+    usual = rows.groupby("kernel_source").kernel_source.transform("size") >= len(rows) / 4
+    routing = "balanced" if (rows.distribution == "balanced").any() else "power_law_1.01"
+    gateless = (rows.topk == 22) | ((rows.topk == 6) & (rows.inter_size == 1856))
+    rows = rows.assign(matrices=np.where(gateless, 2, 3))
+    shape = ["num_tokens", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size", "moe_ep_size"]
+    shape.append("matrices")
+    return _table(rows, usual & (rows.distribution == routing), shape, f"moe_{system}", f"{dtype} {routing}", engines)
+
+
+def all_reduce(folder: Path, system: str, ranks: int) -> Table:
+    """Return vLLM's all-reduce of 1 KiB to 512 MiB in a CUDA graph, or where there is none, oneCCL's."""
+    rows = _read(folder / "comm_all.csv.gz")
+    rows = rows[(rows.system == system) & (rows.ngpu == ranks) & (rows.op == "all_reduce")]
+    rows = rows[rows["dtype"].isin(("half", "bfloat16"))]
+    rows = rows[(rows["mode"] == "vllm_graph") | (rows.library == "oneccl")]
+    moved = (rows.bytes >= 2**10) & (rows.bytes <= 2**29)
+    return _table(rows, moved, ["bytes"], "comm_all", f"{system} {ranks} ranks", tuple(set(rows.library)))
+
+
+_WEIGHT_BYTES = {
+    "bfloat16": 2.0,
+    "fp8": 1.0,
+    "fp8_block": 1.0 + 4 / 128**2,
+    "nvfp4": 0.5625,
+    "int4_wo": 0.515625,
+    "sq": 1.0,
+}
+
+
+@functools.cache
+def _read(path: Path) -> pd.DataFrame:
+    rows: pd.DataFrame = pd.read_csv(path) if path.is_file() else pd.DataFrame()
+    return rows.assign(seconds=rows.latency_ms * 1e-3, path=str(path)) if len(rows) else rows
+
+
+def _attention(path: Path, kv: str, engines: tuple[str, ...]) -> pd.DataFrame:
+    rows = _read(path)
+    if rows.empty:
+        return pd.DataFrame({name: pd.Series(dtype=float) for name in _ATTENTION_COLUMNS})
+    return rows[(rows.kv_cache_dtype == kv) & rows.backend_name.isin(engines)]
+
+
+_ATTENTION_COLUMNS = (
+    *("batch_size", "kv_len", "isl", "past_kv", "step", "heads", "kv_heads", "num_heads", "head_dim"),
+    *("window_size", "seconds", "path"),
+)
+
+
+def _table(
+    rows: pd.DataFrame, chosen: pd.Series[bool], shape: list[str], file: str, what: str, engines: tuple[str, ...]
+) -> Table:
+    """Average the chosen rows of equal shape on the log scale."""
+    used = rows[chosen]
+    log_s = np.log(used.seconds).groupby([used[name] for name in shape]).mean()
+    shapes = np.exp(log_s).reset_index()
+    source = f"{_PACKAGE}, {file}: {what}, {' '.join(engines)}"
+    path = Path(str(rows.path.iloc[0])) if len(rows) else None
+    digest = hashlib.sha256(path.read_bytes()).hexdigest() if path else ""
+    return Table(shapes, source, digest, len(rows) - len(used))

@@ -1,0 +1,120 @@
+"""What validation and fits found, for people: text, and a page with residuals."""
+
+from __future__ import annotations
+
+import html
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from calibration.fit import Outcome
+
+__all__ = ["fit", "fit_html", "validation"]
+
+_MAIN = (
+    "ttft_mean_ms",
+    "tpot_mean_ms",
+    "itl_mean_ms",
+    "e2e_mean_ms",
+    "output_tok_s",
+    "total_tok_s",
+    "req_s",
+    "step_ms",
+)
+"""Metrics of the table; JSON has them all."""
+_MEMORY = ("kv_gib", "kv_tokens", "weights_gib", "fits")
+
+
+def validation(result: Mapping[str, Any]) -> str:
+    """Return the accuracy table: mean / median of the absolute error, bias and cases, by group and metric."""
+    summary = result["summary"]
+    groups = {name: metrics for name, metrics in summary.items() if name != "skipped"}
+    metrics = [name for name in (*_MAIN, *_MEMORY) if any(name in found for found in groups.values())]
+    header = ["group", *metrics]
+    rows = [[name, *(_cell(found.get(metric)) for metric in metrics)] for name, found in groups.items()]
+    lines = ["error in %: mean / median of the absolute value, bias (cases)", ""]
+    lines += _aligned([header, *rows])
+    skipped = summary["skipped"]
+    if skipped:
+        count = sum(found["n"] for found in skipped.values())
+        lines += ["", f"{count} of {len(result['cases'])} cases are not modelled:"]
+        lines += [f"  {found['n']:6} {reason}" for reason, found in skipped.items()]
+    if "cpu_s" in result:
+        lines += ["", f"{result['cpu_s']:.0f} s of processor time"]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(found: Mapping[str, Any] | None) -> str:
+    if found is None:
+        return ""
+    return f"{found['mape']:.1f} / {found['medape']:.1f}, {found['bias']:+.0f} ({found['n']})"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+
+
+def fit(outcome: Outcome) -> str:
+    """Return constants, what is not known of them, and errors on runs that were fitted and kept back."""
+    return "\n".join((*_constants(outcome), "", *_errors(outcome), "", *_residuals(outcome))) + "\n"
+
+
+def _constants(outcome: Outcome) -> Iterator[str]:
+    fitted = outcome.fitted
+    yield f"{outcome.engine}: {len(outcome.used)} runs fitted, {len(outcome.held_out)} kept back"
+    how = {True: "overlaps the GPU's", False: "adds to the GPU's", None: "as in the profile"}
+    yield f"host time {how[fitted.constants.overlapped]}"
+    rows = [["constant", "value", "std. error", "bootstrap 90 %", "prior"]]
+    for prior in outcome.priors:
+        constant, (low, high) = fitted.constants.constants[prior.name], fitted.bootstrap[prior.name]
+        unknown = "  (the runs do not tell)" if prior.name in fitted.unknown else ""
+        cells = [f"{constant.value:.4g}", f"{constant.stderr:.2g}", f"{low:.4g} .. {high:.4g}"]
+        rows.append([prior.name, *cells, f"{prior.mean:.4g} +- {prior.deviation:.2g}{unknown}"])
+    yield from _aligned(rows)
+    tied = [pair for pair, value in fitted.correlations.items() if abs(value) > 0.8]
+    for first, second in tied:
+        yield f"{first} and {second} cannot be told apart (correlation {fitted.correlations[first, second]:+.2f})"
+
+
+def _errors(outcome: Outcome) -> Iterator[str]:
+    yield "error in %: mean / median of the absolute value, bias (runs)"
+    groups = {"as shipped": outcome.before, "fitted": outcome.on_used, "kept back": outcome.on_held_out}
+    metrics = sorted({metric for found in groups.values() for metric in found})
+    rows = [[name, *(_cell(found.get(metric)) for metric in metrics)] for name, found in groups.items()]
+    yield from _aligned([["", *metrics], *rows])
+
+
+def _residuals(outcome: Outcome) -> Iterator[str]:
+    yield "median error in % by concurrency or rate, prompt length and ranks"
+    rows = [["", "runs", *outcome.metrics]]
+    rows += [[name, str(count), *cells] for name, count, cells in outcome.residual_rows()]
+    yield from _aligned(rows)
+
+
+def fit_html(outcome: Outcome) -> str:
+    """Return the report as one page, with a plot of predicted against measured."""
+    import plotly.graph_objects as go
+    from plotly.io import to_html
+
+    figure = go.Figure()
+    for metric in outcome.metrics:
+        rows = [row for row in outcome.rows if row.metric == metric]
+        figure.add_scatter(
+            x=[row.measured for row in rows],
+            y=[row.predicted for row in rows],
+            mode="markers",
+            name=metric,
+            text=[row.name for row in rows],
+        )
+    ends = [row.measured for row in outcome.rows]
+    figure.add_scatter(x=[min(ends), max(ends)], y=[min(ends), max(ends)], mode="lines", name="equal")
+    figure.update_layout(xaxis_type="log", yaxis_type="log", xaxis_title="measured [ms]", yaxis_title="predicted [ms]")
+    page = io.StringIO()
+    page.write("<!DOCTYPE html><meta charset='utf-8'><title>Fit</title>")
+    page.write(f"<pre>{html.escape(fit(outcome))}</pre>")
+    page.write(to_html(figure, include_plotlyjs=True, full_html=False))
+    return page.getvalue()

@@ -1,0 +1,155 @@
+"""Serving benchmarks as rows of a CSV file: what was run, and the latencies and rates that were measured."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sim.errors import TraceError
+from sim.metrics.latency import Distribution
+from sim.metrics.summary import Summary
+
+__all__ = [
+    "CLUES",
+    "COLUMNS",
+    "METRICS",
+    "ServingCase",
+    "described",
+    "intervals",
+    "predictions",
+    "read_serving_cases",
+]
+
+COLUMNS = ("case_id", "engine", "gpu", "model", "input_len", "output_len", "load_type", "load_value")
+"""Columns by which such a file is told from one of start-up logs."""
+
+CLUES = ("engine", "gpu", "model", "weight_dtype", "mode", "quality")
+"""Columns that a result repeats, so that it can be read without the file."""
+
+_DISTRIBUTIONS = {"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2e": "e2el"}
+_PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0}
+METRICS = (
+    "output_tok_s",
+    "total_tok_s",
+    "req_s",
+    *(f"{name}_{statistic}_ms" for name in _DISTRIBUTIONS for statistic in ("mean", *_PERCENTILES)),
+)
+"""Columns that are measured, and so predicted under the same name."""
+
+_SAID_OF_A_ROW = frozenset({"case_id", "source", *METRICS})
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class ServingCase:
+    """One benchmark run; the cells as they were written, an empty one is unknown."""
+
+    row: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        """Its identifier in the file."""
+        return self.row["case_id"]
+
+    def text(self, column: str) -> str:
+        """Return a cell, empty where the file lacks the column."""
+        return (self.row.get(column) or "").strip()
+
+    def number(self, column: str) -> float | None:
+        """Return a cell that is a number, ``inf`` included; None for any other."""
+        try:
+            value = float(self.text(column))
+        except ValueError:
+            return None
+        return None if math.isnan(value) else value
+
+    def first_number(self, column: str) -> float | None:
+        """Return the first number in a cell such as ``100 (10x10 repeating prompts)``."""
+        match = _NUMBER.search(self.text(column))
+        return float(match[0]) if match else None
+
+    def whole(self, column: str) -> int | None:
+        """Return a cell as a positive whole number; None for any other."""
+        value = self.number(column)
+        return round(value) if value is not None and 0 < value < math.inf else None
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """What was measured, by column."""
+        found = {metric: self.number(metric) for metric in METRICS}
+        return {metric: value for metric, value in found.items() if value is not None and 0 < value < math.inf}
+
+    @property
+    def question(self) -> tuple[tuple[str, str], ...]:
+        """Everything that may change the prediction; rows with equal questions have equal answers."""
+        beside = _SAID_OF_A_ROW | ({"date"} if self.text("engine_version") else set())
+        return tuple(sorted((name, cell) for name, cell in self.row.items() if cell and name not in beside))
+
+
+def read_serving_cases(path: Path, limit: int | None, where: Mapping[str, str]) -> Iterator[ServingCase]:
+    """Yield the rows of *path*, which may be gzipped, whose cells equal *where*, at most *limit* of them.
+
+    A key of *where* that ends in ``~`` asks for cells that contain the value instead.
+    Raise a `TraceError` for a file that lacks one of the columns.
+    """
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8", newline="") as file:
+        reader: csv.DictReader[str] = csv.DictReader(file)
+        wanted = (*COLUMNS, *(column.rstrip("~") for column in where))
+        missing = [column for column in wanted if column not in (reader.fieldnames or ())]
+        if missing:
+            raise TraceError(f"no column {missing[0]!r} in its header", file=str(path), line=1)
+        rows = (row for row in reader if all(_matches(row, column, value) for column, value in where.items()))
+        for count, row in enumerate(rows):
+            if limit is not None and count >= limit:
+                return
+            yield ServingCase(row)
+
+
+def _matches(row: Mapping[str, str], column: str, value: str) -> bool:
+    if column.endswith("~"):
+        return value in row[column.rstrip("~")]
+    return row[column] == value
+
+
+def predictions(summary: Summary) -> dict[str, float]:
+    """Return a simulated run under the names of `METRICS`; times in milliseconds."""
+    found: dict[str, float] = {
+        "output_tok_s": summary.per_second(summary.output_tokens),
+        "total_tok_s": summary.per_second(summary.input_tokens + summary.output_tokens),
+        "req_s": summary.per_second(summary.completed),
+    }
+    for name, key in _DISTRIBUTIONS.items():
+        found.update({f"{name}_{statistic}_ms": 1e3 * time_s for statistic, time_s in _times(summary.latency[key])})
+    return {metric: value for metric, value in found.items() if math.isfinite(value)}
+
+
+def _times(times: Distribution) -> Iterator[tuple[str, float]]:
+    yield "mean", times.mean_s
+    for statistic, percent in _PERCENTILES.items():
+        yield statistic, times.percentile(percent)
+
+
+_KEYS = {"mean": "mean", "p50": "median", "p90": "p90", "p99": "p99"}
+_RATES = {"output_tok_s": "output_throughput", "req_s": "request_throughput"}
+
+
+def intervals(summary: Summary) -> dict[str, tuple[float, float]]:
+    """Return the 90 % intervals of a simulated run under the names of `METRICS`."""
+    keys = {
+        f"{name}_{ours}_ms": f"{theirs}_{key}_ms"
+        for name, key in _DISTRIBUTIONS.items()
+        for ours, theirs in _KEYS.items()
+    }
+    return {metric: summary.intervals[key] for metric, key in (keys | _RATES).items() if key in summary.intervals}
+
+
+def described(case: ServingCase) -> dict[str, Any]:
+    """Return the clues that a result repeats."""
+    return {column: case.text(column) for column in CLUES}

@@ -1,0 +1,50 @@
+"""Errors of many cases in few numbers, by group and metric."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean, median
+from typing import Any
+
+__all__ = ["error_statistics", "summary_of_cases"]
+
+_GROUPED_BY = ("engine", "gpu", "model")
+
+
+def summary_of_cases(cases: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return ``{group: {metric: {n, mape, medape, bias, coverage}}}`` in per cent, and the skips by reason.
+
+    Groups are ``all`` and each engine, accelerator, model and pair of engine and accelerator.
+    """
+    groups: dict[str, dict[str, list[tuple[float, bool | None]]]] = defaultdict(lambda: defaultdict(list))
+    skipped: Counter[str] = Counter()
+    for case in cases:
+        if case["skipped"] is not None:
+            skipped[case["skipped"]] += 1
+            continue
+        for metric, error in case["error_pct"].items():
+            for group in _groups_of(case):
+                groups[group][metric].append((error, case["inside"].get(metric)))
+    summary: dict[str, Any] = {
+        group: {metric: _statistics(found) for metric, found in metrics.items()} for group, metrics in groups.items()
+    }
+    return summary | {"skipped": {reason: {"n": count} for reason, count in skipped.most_common()}}
+
+
+def _groups_of(case: Mapping[str, Any]) -> Iterator[str]:
+    yield "all"
+    for column in _GROUPED_BY:
+        yield f"{column} {case[column]}"
+    yield f"{case['engine']} on {case['gpu']}"
+
+
+def _statistics(found: list[tuple[float, bool | None]]) -> dict[str, Any]:
+    inside = [held for _, held in found if held is not None]
+    return {**error_statistics([error for error, _ in found]), "coverage": 100 * fmean(inside) if inside else None}
+
+
+def error_statistics(errors: Sequence[float]) -> dict[str, float]:
+    """Return count, mean and median of the absolute value, and the mean with its sign."""
+    sizes = [abs(error) for error in errors]
+    return {"n": len(errors), "mape": fmean(sizes), "medape": median(sizes), "bias": fmean(errors)}

@@ -1,0 +1,84 @@
+"""Predicted against measured latencies and rates: the serving cases of ``python -m calibration validate``."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from calibration.experiment_of_case import experiment_of_case
+from calibration.memory_cases import NotModelledError
+from calibration.serving_cases import ServingCase, described, intervals, predictions
+from sim.errors import InfeasibleError, UserError
+
+__all__ = ["Answer", "predict", "predict_all", "validate_serving"]
+
+Answer = dict[str, Any]
+"""What a simulated case gives: ``predicted``, ``interval``, ``assumed``, ``skipped`` (a reason or None), ``cpu_s``,
+``load`` (how busy it was) and ``running`` (most requests at once)."""
+
+
+def validate_serving(cases: Sequence[ServingCase]) -> tuple[list[dict[str, Any]], float]:
+    """Simulate every case and compare with what was measured; return one entry a case, and the processor time [s]."""
+    answers = predict_all(cases)
+    entries = [_entry(case, answer) for case, answer in zip(cases, answers, strict=True)]
+    return entries, sum({id(answer): answer["cpu_s"] for answer in answers}.values())
+
+
+def predict_all(cases: Sequence[ServingCase]) -> list[Answer]:
+    """Simulate *cases* on all cores; rows that ask the same are simulated once."""
+    from joblib import Parallel, delayed
+
+    questions = {case.question: case for case in cases}
+    if len(questions) < 2 * (os.cpu_count() or 1):
+        found = [predict(case) for case in questions.values()]
+    else:
+        found = Parallel(n_jobs=-1, batch_size=8)(delayed(predict)(case) for case in questions.values())
+    answers = dict(zip(questions, found, strict=True))
+    return [answers[case.question] for case in cases]
+
+
+def predict(case: ServingCase) -> Answer:
+    """Simulate *case*; one that is not modelled is skipped with the reason."""
+    from sim.simulate import simulate
+    from sim.simulate.uncertainty import load_of
+
+    began_s = time.process_time()
+    answer: Answer = {"predicted": {}, "interval": {}, "assumed": [], "skipped": None}
+    try:
+        prepared = experiment_of_case(case)
+        answer["assumed"] = prepared.assumed
+        result = simulate(prepared.experiment)
+        answer |= {"predicted": predictions(result.summary), "interval": intervals(result.summary)}
+        answer |= {"load": load_of(result.requests), "running": result.summary.max_concurrent_requests}
+    except NotModelledError as problem:
+        answer["skipped"] = str(problem)
+    except InfeasibleError as problem:
+        answer["skipped"] = f"does not fit: {problem}"
+    except UserError as problem:
+        answer["skipped"] = problem.message
+    return answer | {"cpu_s": time.process_time() - began_s}
+
+
+def _entry(case: ServingCase, answer: Answer) -> dict[str, Any]:
+    measured, predicted = case.measured, answer["predicted"]
+    errors = {
+        metric: 100 * (predicted[metric] - value) / value for metric, value in measured.items() if metric in predicted
+    }
+    inside = {
+        metric: answer["interval"][metric][0] <= value <= answer["interval"][metric][1]
+        for metric, value in measured.items()
+        if metric in answer["interval"]
+    }
+    return {
+        "case_id": case.name,
+        **described(case),
+        "predicted": predicted,
+        "measured": measured,
+        "error_pct": errors,
+        "interval": {metric: list(answer["interval"][metric]) for metric in inside},
+        "inside": inside,
+        "assumed": answer["assumed"],
+        "skipped": answer["skipped"],
+    }

@@ -1,0 +1,134 @@
+"""Attention data parallel: ranks with queues and KV caches of their own, whose iterations begin and end together.
+
+The routed experts of every layer are shared, so each layer waits for all ranks: an iteration lasts as long as that of
+the slowest, and a rank without requests runs empty (vLLM's dummy batches).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from simpy import Environment
+
+from sim.batch import Batch
+from sim.cluster.clock import BEGINNINGS, ENDS, Moment
+from sim.cluster.replica import Replica
+from sim.cluster.stride import Stride
+from sim.cost import Pace
+from sim.scheduler import Decision
+
+__all__ = ["Lockstep", "Rank", "slowest"]
+
+
+class Rank(Replica):
+    """One attention rank, which asks its *group* to begin and to cut strides."""
+
+    group: Lockstep
+
+    def decide(self) -> Decision | None:
+        """Return what it computes next; None if it has no requests."""
+        state = self._state
+        return self._scheduler.schedule(state) if state.running or state.waiting else None
+
+    def batch_of(self, decision: Decision) -> Batch:
+        """Return the work of *decision*."""
+        return self._batch(decision)
+
+    def pace(self, batch: Batch) -> Pace:
+        """Return the time of *batch* as if this rank alone were waited for."""
+        return self._cost.pace(batch, self._growing())
+
+    def horizon(self, decision: Decision, pace_iterations: float) -> int:
+        """Return how many iterations change nothing on this rank."""
+        return self._horizon(decision, pace_iterations)
+
+    def begin(self, decision: Decision, batch: Batch, pace: Pace, iterations: int) -> Stride:
+        """Enter a stride of the group."""
+        return self._stride_of(decision, batch, pace, iterations)
+
+    def end(self) -> None:
+        """Complete the stride of the group, if it has a part in it."""
+        if self._stride is not None:
+            self._end()
+
+    def shorten(self, iterations: int) -> None:
+        """Let the stride of the group have fewer *iterations*."""
+        if self._stride is not None:
+            self._stride.iterations = iterations
+
+    def _begin_at(self, at_s: float) -> None:
+        self.group.begin_at(at_s)
+
+    def _cut(self, stride: Stride) -> None:
+        self.group.cut()
+
+
+class Lockstep:
+    """The attention ranks of one replica."""
+
+    def __init__(self, env: Environment, ranks: Sequence[Rank]) -> None:
+        self._env, self._ranks = env, ranks
+        self._stride: Stride | None = None
+        self._next: Moment | None = None
+        for rank in ranks:
+            rank.group = self
+
+    def begin_at(self, at_s: float) -> None:
+        """Begin an iteration at *at_s*; while one runs, at its end."""
+        if self._stride is None:
+            self._schedule(at_s, BEGINNINGS)
+        else:
+            self.cut()
+
+    def cut(self) -> None:
+        """End the stride at the first boundary that sees what has just arrived."""
+        stride = self._stride
+        assert stride is not None
+        iterations = stride.iterations_until(self._env.now)
+        if iterations < stride.iterations:
+            for rank in self._ranks:
+                rank.shorten(iterations)
+            self._schedule(stride.end_s(iterations), ENDS)
+
+    def _schedule(self, at_s: float, order: int) -> None:
+        if self._next is not None:
+            self._next.cancel()
+        action = self._end if order == ENDS else self._begin
+        self._next = Moment(self._env, at_s, action, order, self._ranks[0].index)
+
+    def _begin(self) -> None:
+        """Let every rank schedule, ask what the slowest costs, and let time pass until all are done."""
+        self._next = None
+        working = [(rank, decision) for rank in self._ranks if (decision := rank.decide()) is not None]
+        if not working:
+            return
+        batches = [rank.batch_of(decision) for rank, decision in working]
+        tokens = sum(batch.tokens for batch in batches)
+        batches = [replace(batch, group_tokens=tokens) for batch in batches]
+        pace = slowest([rank.pace(batch) for (rank, _), batch in zip(working, batches, strict=True)])
+        iterations = min(rank.horizon(decision, pace.iterations) for rank, decision in working)
+        for (rank, decision), batch in zip(working, batches, strict=True):
+            self._stride = rank.begin(decision, batch, pace, iterations)
+        assert self._stride is not None
+        self._schedule(self._stride.end_s(), ENDS)
+
+    def _end(self) -> None:
+        self._stride = None
+        for rank in self._ranks:
+            rank.end()
+
+
+def slowest(paces: Sequence[Pace]) -> Pace:
+    """Return the pace of iterations that wait for the slowest, until another one becomes it.
+
+    The upper envelope of straight lines starts with the highest, of those the steepest.
+    """
+    first_s, growth_s = max((pace.first_s, pace.growth_s) for pace in paces)
+    iterations = min(pace.iterations for pace in paces)
+    for pace in paces:
+        if pace.growth_s > growth_s:
+            crossing = (first_s - pace.first_s) / (pace.growth_s - growth_s)
+            iterations = min(iterations, math.floor(crossing) + 1)
+    return Pace(first_s, growth_s, iterations)

@@ -1,0 +1,54 @@
+"""``sim sweep EXP.yaml``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import get_args
+
+from sim.experiment import load_experiment
+from sim.report import sweep as report
+from sim.report.files import writable_folder
+from sim.study.cache import Cache, default_folder
+from sim.study.folder import SweepFolder
+from sim.study.progress import Progress
+from sim.study.sweep import run_sweep
+from sim.study.workers import Backend, workers
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to *parser*."""
+    parser.add_argument("experiment", metavar="EXP.yaml", help="its `sweep:` says which points")
+    parser.add_argument("--out", metavar="DIR", required=True, help="write sweep.parquet there")
+    parser.add_argument("--resume", action="store_true", help="keep the points that DIR has already")
+    parser.add_argument("--set", action="append", default=[], metavar="a.b=c", help="override a field; repeatable")
+    parser.add_argument("--seed", metavar="N", help="instead of the experiment's seed")
+    parser.add_argument("--backend", choices=get_args(Backend), default="local", help="where the points are computed")
+    parser.add_argument("--address", help="of a running Dask or Ray cluster; missing: one on this machine")
+    parser.add_argument("--workers", type=_count, metavar="N", help="processes; missing: one a core")
+    parser.add_argument("--no-cache", action="store_true", help="neither use nor keep results of equal runs")
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="how the rows are printed")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the sweep and print its rows."""
+    seed = [] if options.seed is None else [f"seed={options.seed}"]
+    base = load_experiment(options.experiment, [*options.set, *seed])
+    folder = SweepFolder(writable_folder(options.out))
+    if not options.resume:
+        folder.clear()
+    pool = workers(options.backend, options.workers, options.address)
+    cache = Cache(None if options.no_cache else default_folder())
+    progress = (lambda row, left: None) if options.quiet else Progress(sys.stderr)
+    report.show(run_sweep(base, folder, pool, cache, progress), folder.table, options.format)
+    return 0
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise ValueError("at least 1")
+    return count

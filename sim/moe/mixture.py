@@ -1,0 +1,149 @@
+"""The experts of a deployment: the section ``moe`` of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from sim.errors import ConfigError
+from sim.moe.capacity import Capacity
+from sim.moe.dispatch import AnyDispatch, RoundRobin
+from sim.moe.drift import Drift
+from sim.moe.expert_load import ExpertLoad
+from sim.moe.expert_map import ExpertMap, Floats, Layout
+from sim.moe.placement import AnyPlacement, Contiguous
+from sim.moe.popularity import AnyPopularity, Uniform
+from sim.moe.routing import Routing
+from sim.moe.sampling import Sampler
+from sim.profiles.layers import Layers, MoeMlp
+from sim.profiles.model import Model
+from sim.profiles.params import expert_params
+from sim.profiles.quantization import Quantization, bytes_per_element
+
+__all__ = ["Mixture", "Rebalance"]
+
+_ITERATIONS_OF_LAYERS = 1024
+"""Layers times iterations that a table averages over: its means then have a standard error below 1 %."""
+_PLACEMENTS = 6
+"""Rebalancings that a table averages over."""
+
+
+class Rebalance(BaseModel):
+    """Placing the experts anew while serving, by the loads of the last iterations."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    every_steps: int = Field(3000, ge=1, description="Iterations between two placements (vLLM `step_interval`).")
+    window_steps: int = Field(1000, ge=1, description="Iterations whose loads count (vLLM `window_size`).")
+    overlapped: bool = Field(False, description="Weights move beside the iterations, which do not wait (`use_async`).")
+
+
+class Mixture(BaseModel):
+    """How routed experts are chosen and where they live."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    popularity: AnyPopularity = Field(Uniform(), description="How popular experts are in the long run.")
+    drift: Drift = Field(Drift(), description="How that changes from batch to batch and slowly.")
+    placement: AnyPlacement = Field(Contiguous(), description="Which expert each slot holds.")
+    redundant_experts: int = Field(0, ge=0, le=2**14, description="Slots of a layer beyond its experts, of all ranks.")
+    dispatch: AnyDispatch = Field(RoundRobin(), description="Which copy of an expert serves a token.")
+    capacity: Capacity | None = Field(None, description="Limit to the tokens of a slot; missing: none.")
+    rebalance: Rebalance | None = Field(None, description="Missing: placed once, by the long-run popularity.")
+    groups: int = Field(1, ge=1, description="Groups of consecutive experts that the router ranks (DeepSeek-V3: 8).")
+    group_limit: int | None = Field(None, ge=1, description="Groups that a token may choose from (DeepSeek-V3: 4).")
+    run_tokens: float = Field(1.0, ge=1, description="Tokens in a row that choose the same experts, mean [tokens].")
+    seed: int = Field(0, ge=0, description="Seed of popularity and drift.")
+
+    def stored(self, model: Model, quantization: Quantization) -> Model:
+        """Return *model* with as many experts in each layer as there are slots: what the ranks have to hold."""
+        facts = {name: getattr(model, name) for name in type(model).model_fields}
+        facts["layers"] = tuple(self._stored(kind) for kind in model.layers)
+        if model.checkpoint_bytes is not None:
+            element_bytes = bytes_per_element(model.dtype_of("experts", quantization))
+            facts["checkpoint_bytes"] += self.redundant_params(model) * element_bytes
+        return type(model)(**facts)  # made anew: a copy would keep sums of its old layers
+
+    def redundant_params(self, model: Model) -> int:
+        """Count the weights of all redundant experts."""
+        mixtures = [(kind.count, kind.mlp) for kind in model.layers if isinstance(kind.mlp, MoeMlp)]
+        return self.redundant_experts * sum(count * expert_params(mlp, model.hidden_size) for count, mlp in mixtures)
+
+    def _stored(self, kind: Layers) -> Layers:
+        if not isinstance(kind.mlp, MoeMlp):
+            return kind
+        experts = kind.mlp.experts + self.redundant_experts
+        return kind.model_copy(update={"mlp": kind.mlp.model_copy(update={"experts": experts})})
+
+    def files(self) -> list[Path]:
+        """Return the files that it reads."""
+        return [part.path for part in (self.popularity, self.placement) if "path" in type(part).model_fields]
+
+    def beside(self, folder: Path) -> Mixture:
+        """Return this mixture with its files found from *folder*."""
+        parts = {"popularity": self.popularity, "placement": self.placement}
+        found = {
+            name: part.model_copy(update={"path": folder / part.path.expanduser()})
+            for name, part in parts.items()
+            if "path" in type(part).model_fields
+        }
+        return self.model_copy(update=found)
+
+    def load(self, layers: int, experts: int, top_k: int, ranks: int, nodes: int = 1) -> ExpertLoad:
+        """Return what iterations load on the ranks.
+
+        Raises
+        ------
+        UserError
+            The numbers do not go together, or a file of loads or slots cannot be used.
+        """
+        layout = Layout(experts, ranks, experts + self.redundant_experts, self.groups, nodes)
+        routing = self._routing(experts, top_k)
+        random = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=tuple(b"experts")))
+        weights = self.popularity.draw(layers, experts, random)
+        if self.rebalance is None:
+            slow = self.drift.fresh((_iterations(layers), layers, experts), random)
+            placed = self.placement.place(routing.shares(weights), layout)
+            return self._table(placed, routing, weights, slow, random)
+        periods = list(self._periods(self.rebalance, weights, routing, layout, random))
+        moved = np.mean([now.moved(before).mean() for (before, _), (now, _) in pairwise(periods)])
+        tables = [self._table(placed, routing, weights, slow, random) for placed, slow in periods[1:]]
+        fetched = 0.0 if self.rebalance.overlapped else float(moved) * layout.slots / self.rebalance.every_steps
+        return replace(ExpertLoad.average(tables), fetched_slots=fetched)
+
+    def _routing(self, experts: int, top_k: int) -> Routing:
+        if experts % self.groups:
+            raise ConfigError(f"{experts} experts do not divide by {self.groups} groups", path="moe.groups")
+        if self.group_limit is not None and self.group_limit * (experts // self.groups) < top_k:
+            reach = f"{self.group_limit} of {self.groups} groups hold fewer than the {top_k} experts of a token"
+            raise ConfigError(reach, path="moe.group_limit")
+        return Routing(top_k, self.groups, self.group_limit, self.run_tokens)
+
+    def _table(
+        self, placed: ExpertMap, routing: Routing, weights: Floats, slow: Floats, random: np.random.Generator
+    ) -> ExpertLoad:
+        shares = routing.shares(weights * self.drift.batch(slow, random))
+        return Sampler(placed, routing, self.dispatch, self.capacity).table(shares, random)
+
+    def _periods(
+        self, rebalance: Rebalance, weights: Floats, routing: Routing, layout: Layout, random: np.random.Generator
+    ) -> Iterator[tuple[ExpertMap, Floats]]:
+        """Yield placements that follow each other, and the slow drift at moments while each of them holds.
+
+        A placement is decided by the middle of its window and holds from the window's end for `every_steps`.
+        """
+        seen, moments = self.drift.fresh(weights.shape, random), _iterations(len(weights) * _PLACEMENTS)
+        for _ in range(_PLACEMENTS + 1):
+            placed = self.placement.place(routing.shares(weights * np.exp(seen)), layout)
+            ages = rebalance.window_steps / 2 + rebalance.every_steps * (np.arange(moments) + 0.5) / moments
+            yield placed, np.array([self.drift.later(seen, age, random) for age in ages])
+            seen = self.drift.later(seen, rebalance.every_steps, random)
+
+
+def _iterations(layers: int) -> int:
+    return -(-_ITERATIONS_OF_LAYERS // layers)

@@ -1,0 +1,38 @@
+"""Calibrated profiles of libraries that send tokens to the ranks of their experts and back."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sim.profiles.base import Profile
+from sim.profiles.calibrated import Constant, Fit
+
+__all__ = ["AllToAllCalibration", "ExchangeConstants", "PhaseConstants"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class PhaseConstants(_Part):
+    """One direction: ``launch + bytes that leave the rank or its node / rate``."""
+
+    launch_s: Constant = Field(description="Time of the smallest batch inside a CUDA graph [s].")
+    link: Constant = Field(description="Rate as a share of one direction of the slowest link on the way.")
+
+
+class ExchangeConstants(_Part):
+    """Dispatch of one byte an element, and combine of two."""
+
+    dispatch: PhaseConstants
+    combine: PhaseConstants
+    fit: Fit
+
+
+class AllToAllCalibration(Profile):
+    """What a library reaches of the links, by its mode and the number of nodes."""
+
+    low_latency: dict[int, ExchangeConstants] = Field(description="One message for each expert of a token; by nodes.")
+    high_throughput: dict[int, ExchangeConstants] = Field(
+        description="One message for each rank of a token, over a network for each node; by nodes."
+    )

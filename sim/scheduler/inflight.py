@@ -1,0 +1,88 @@
+"""TensorRT-LLM: decodes and prompts share an iteration; a prompt is admitted where its whole answer will have room."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from sim.batch import Blocked
+from sim.kv import KvCache
+from sim.request import Request
+from sim.scheduler.base import Decision, Scheduler, State
+
+__all__ = ["Inflight"]
+
+
+class Inflight(Scheduler):
+    """In-flight batching: the decodes first, then prompts in order while sequences, tokens and capacity allow.
+
+    ``guaranteed_no_evict`` admits a request only if the blocks of everybody's full length are there, shared prefixes
+    not considered; ``max_utilization`` admits what fits now and pauses the last started when blocks run out. A paused
+    request is computed again. Prompts are whole unless *chunked_context* is on: then the first in order takes what is
+    left of the tokens, in multiples of a KV block.
+
+    Source: TensorRT-LLM `cpp/tensorrt_llm/batch_manager/capacityScheduler.cpp` (`GuaranteedNoEvictScheduler`,
+    `MaxUtilizationScheduler`) and `microBatchScheduler.cpp` (chunks: `kFIRST_COME_FIRST_SERVED`). Left out: that a
+    prompt is held back while another one computes a prefix they share (`beneficialToSkip`).
+    """
+
+    kind: Literal["inflight"] = "inflight"
+    max_num_batched_tokens: int = Field(8192, ge=1, description="Most tokens of an iteration: max_num_tokens [tokens].")
+    max_num_seqs: int = Field(2048, ge=1, description="Most sequences that run at once: max_batch_size.")
+    capacity_policy: Literal["guaranteed_no_evict", "max_utilization"] = Field(
+        "guaranteed_no_evict", description="Reserve KV blocks for full lengths, or preempt: capacity_scheduler_policy."
+    )
+    chunked_context: bool = Field(False, description="Cut prompts into chunks: enable_chunked_prefill.")
+
+    def never(self, request: Request, kv: KvCache) -> str:
+        """Refuse a prompt that no iteration could compute."""
+        if self.chunked_context or request.input_tokens <= self.max_num_batched_tokens:
+            return ""
+        return f"prompt of {request.input_tokens} tokens exceeds max_num_batched_tokens {self.max_num_batched_tokens}"
+
+    def schedule(self, state: State) -> Decision:
+        """Serve who runs; admit who waits, unless somebody was paused."""
+        running, block_size = state.running, state.kv.block_size
+        decision = self._serve_running(
+            state,
+            self.max_num_batched_tokens,
+            lambda rest, left: self._tokens(rest, left, block_size, alone=not running.decoding),
+        )
+        if not decision.preempted:
+            self._admit(state, decision)
+        return decision
+
+    def _admit(self, state: State, decision: Decision) -> None:
+        running, kv, waiting = state.running, state.kv, state.waiting
+        budget = self.max_num_batched_tokens - running.decoding - sum(tokens for _, tokens in decision.prefills)
+        while True:
+            if len(running) >= self.max_num_seqs:
+                decision.blocked = Blocked.MAX_NUM_SEQS
+            elif waiting:
+                request = waiting[0]
+                hit = kv.hits(request)
+                tokens = self._tokens(request.prefill_tokens - hit, budget, kv.block_size, alone=not running)
+                if not tokens:
+                    decision.blocked = Blocked.TOKEN_BUDGET
+                elif self._has_capacity(state, request) and kv.admit(request, hit, tokens):
+                    running.admit(waiting.popleft())
+                    decision.prefills.append((request, tokens))
+                    budget -= tokens
+                    continue
+                else:
+                    decision.blocked = Blocked.KV_BLOCKS
+            return
+
+    def _tokens(self, prompt: int, budget: int, block_size: int, *, alone: bool) -> int:
+        """Return how much of a *prompt* is computed within *budget* tokens: all, nothing, or whole blocks of it."""
+        if prompt <= budget:
+            return prompt
+        if self.chunked_context:
+            return max(budget, 0) // block_size * block_size or (budget if alone else 0)
+        return prompt if alone else 0  # one that was paused, and is longer than any new prompt
+
+    def _has_capacity(self, state: State, request: Request) -> bool:
+        if self.capacity_policy == "max_utilization":
+            return True
+        return state.running.promised_blocks + state.kv.blocks(request.total_tokens) <= state.kv.num_blocks

@@ -1,0 +1,69 @@
+"""llama.cpp and Ollama: a fixed number of slots, each with a share of the context that was allocated at start."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from sim.batch import Blocked
+from sim.kv import KvCache
+from sim.request import Request
+from sim.scheduler.base import Decision, Scheduler, State
+
+__all__ = ["Slots"]
+
+
+class Slots(Scheduler):
+    """One token of every busy slot, then the prompts of the slots in order until the batch is full; others queue.
+
+    Split, every slot has an equal share of the context, and a request that needs more is refused. *unified*, the slots
+    share all of it, and when it runs out the server gives up the sequence that it took in last.
+
+    Source: llama.cpp `tools/server/server-context.cpp` (`update_slots`, "Context size has been exceeded") and
+    `tools/server/README.md`; Ollama `docs/faq.mdx` and `server/sched.go` (`ErrMaxQueue`). The micro-batches into which
+    a batch is cut (`n_ubatch`) count in the memory plan only.
+    """
+
+    kind: Literal["slots"] = "slots"
+    max_num_batched_tokens: int = Field(2048, ge=1, description="Most tokens of an iteration: --batch-size [tokens].")
+    max_num_seqs: int = Field(4, ge=1, description="Slots: --parallel, OLLAMA_NUM_PARALLEL.")
+    unified: bool = Field(False, description="Slots share the whole context: --kv-unified.")
+
+    def never(self, request: Request, kv: KvCache) -> str:
+        """Refuse what is longer than a slot's share of the context."""
+        share = kv.num_blocks * kv.block_size // (1 if self.unified else self.max_num_seqs)
+        return f"{request.total_tokens} tokens exceed the {share} of a slot" if request.total_tokens > share else ""
+
+    def schedule(self, state: State) -> Decision:
+        """Serve the busy slots, then fill the free ones."""
+        decision = self._serve_running(state, self.max_num_batched_tokens)
+        if not decision.failed:
+            self._admit(state, decision)
+        return decision
+
+    def _admit(self, state: State, decision: Decision) -> None:
+        running, kv, waiting = state.running, state.kv, state.waiting
+        budget = self.max_num_batched_tokens - running.decoding - sum(tokens for _, tokens in decision.prefills)
+        while True:
+            if len(running) >= self.max_num_seqs:
+                decision.blocked = Blocked.MAX_NUM_SEQS
+            elif budget == 0:
+                decision.blocked = Blocked.TOKEN_BUDGET
+            elif waiting:
+                request = waiting[0]
+                hit = kv.hits(request)
+                tokens = min(request.prefill_tokens - hit, budget)
+                if kv.admit(request, hit, tokens):
+                    running.admit(waiting.popleft())
+                    decision.prefills.append((request, tokens))
+                    budget -= tokens
+                    continue
+                decision.blocked = Blocked.KV_BLOCKS
+            return
+
+    def _preempt(self, state: State, victim: Request, decision: Decision) -> None:
+        """Give *victim* up: the server does not compute a sequence again."""
+        self._evict(state, victim, decision)
+        victim.reason = "the context that all slots share is full"
+        decision.failed.append(victim)

@@ -1,0 +1,100 @@
+"""The files that an experiment's answer depends on, beside the experiment itself."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import cast
+
+from sim.errors import UserError
+from sim.experiment import Experiment
+from sim.profiles.calibrated import HardwareCalibration
+from sim.profiles.library import Kind, find, load
+from sim.workload.arrivals.diurnal import DiurnalArrivals
+from sim.workload.arrivals.trace import TraceArrivals
+from sim.workload.lengths.preset import PresetLengths
+from sim.workload.traces import companions
+
+__all__ = ["Finder", "file_hash", "input_files"]
+
+Finder = Callable[[Kind, str, Path], Path]
+"""Finds a profile as `sim.profiles.library.find` does."""
+
+
+def input_files(experiment: Experiment, find_profile: Finder = find) -> dict[str, Path]:
+    """Return every profile and trace file that a run of *experiment* reads, by what it is for.
+
+    Raises
+    ------
+    ProfileError
+        There is no such profile.
+    """
+    return {role: path for role, path in _files(experiment, find_profile) if path.is_file()}
+
+
+def _files(experiment: Experiment, find_profile: Finder) -> Iterator[tuple[str, Path]]:
+    beside, gpu, workload = experiment.folder, experiment.deployment.gpu, experiment.workload
+    yield from _model_files(find_profile("models", experiment.model, beside))
+    yield "hardware", find_profile("hardware", gpu, beside)
+    yield "engine", find_profile("engines", experiment.engine.kind, beside)
+    if experiment.cost_model.kind == "roofline":
+        yield from _calibrations(gpu, beside, find_profile)
+    if experiment.engine.all_to_all is not None:
+        yield "all-to-all", find_profile("calibrated/all_to_all", experiment.engine.all_to_all.library, beside)
+    if experiment.moe is not None:
+        yield from (("experts", file) for file in experiment.moe.beside(beside).files())
+    if isinstance(workload.lengths, PresetLengths):
+        yield "lengths", find_profile("workloads", workload.lengths.name, beside)
+    if isinstance(workload.arrivals, DiurnalArrivals) and workload.arrivals.profile is not None:
+        yield "arrivals", find_profile("workloads", workload.arrivals.profile, beside)
+    if isinstance(workload.arrivals, TraceArrivals):
+        trace = beside / workload.arrivals.path.expanduser()
+        yield "trace", trace
+        yield from ((f"trace: {path.name}", path) for path in companions(trace))
+
+
+def _model_files(path: Path) -> Iterator[tuple[str, Path]]:
+    """Yield a model's profile; for a checkpoint its config, and what tells of its tensors."""
+    if path.suffix != ".json" and not path.is_dir():
+        yield "model", path
+        return
+    config = path / "config.json" if path.is_dir() else path
+    yield "model", config
+    beside = [config.parent / "hf_quant_config.json", config.parent / "model.safetensors.index.json"]
+    for file in (*beside, *sorted(config.parent.glob("*.safetensors"))):
+        yield f"model: {file.name}", file
+
+
+def _calibrations(gpu: str, beside: Path, find_profile: Finder) -> Iterator[tuple[str, Path]]:
+    """Yield the calibration of *gpu* and of the relatives whose constants it takes."""
+    name: str | None = gpu
+    seen: list[str] = []
+    while name is not None and name not in seen:
+        path = find_profile("calibrated/hardware", name, beside)
+        yield "calibration" + "".join(f" from {name}" for _ in seen[:1]), path
+        seen.append(name)
+        name = cast("HardwareCalibration", load("calibrated/hardware", str(path))).transferred_from
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of an input file; of a safetensors file, which may have many GB, of its header.
+
+    Raise a `UserError` if it cannot be read.
+    """
+    try:
+        status = path.stat()
+        return _hash(path, status.st_mtime_ns, status.st_size)
+    except OSError as problem:
+        raise UserError(f"cannot be read: {problem.strerror}", file=str(path)) from None
+
+
+@functools.cache
+def _hash(path: Path, _modified_ns: int, _size: int) -> str:
+    # Time and size are part of the cache's key, so that a changed file is read anew.
+    with path.open("rb") as file:
+        if path.suffix == ".safetensors":
+            length = file.read(8)  # of the header that follows
+            return hashlib.sha256(length + file.read(int.from_bytes(length, "little"))).hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()

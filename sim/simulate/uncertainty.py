@@ -1,0 +1,95 @@
+"""How wrong a run may be: by the regime of runs that were measured, and by what is special about this one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sim.batch import Blocked
+from sim.errors import ProfileError
+from sim.experiment import Experiment
+from sim.metrics.model_error import ModelError
+from sim.metrics.rows import RequestRows, StrideRows
+from sim.profiles.calibrated_errors import ErrorRegime, ErrorTable, Load
+from sim.profiles.library import load_calibrated_hardware, load_engine, load_error_table, names
+from sim.simulate.setup import Setup
+
+__all__ = ["capacity_warning", "load_of", "model_error"]
+
+TABLE = "serving"
+_LIGHT, _BUSY = 0.2, 0.6
+_NEAR = 0.85
+"""Share of the KV cache from which an error of 15 % in its size would make requests wait, or stop waiting."""
+
+
+def load_of(requests: RequestRows) -> Load:
+    """Return how busy a run was: the share of the time to the first token that went by in the queue."""
+    waited_s, first_s = np.nansum(requests.queue_s), np.nansum(requests.ttft_s)
+    share = waited_s / first_s if first_s > 0 else 0.0
+    return "light" if share < _LIGHT else "busy" if share < _BUSY else "saturated"
+
+
+def model_error(
+    experiment: Experiment, setup: Setup, requests: RequestRows, strides: StrideRows
+) -> ModelError | None:
+    """Return the errors to expect of the result; None where the cost model is the user's own line."""
+    if experiment.cost_model.kind != "roofline" or TABLE not in names("calibrated/errors", experiment.folder):
+        return None
+    table = load_error_table(TABLE, experiment.folder)
+    engine = load_engine(experiment.engine.kind, experiment.folder).name
+    load = load_of(requests)
+    regime = table.of(engine, setup.hardware.name, load)
+    if regime is None:
+        return None
+    wider = _kernel_error(experiment, regime)
+    beyond = list(_beyond(regime, requests, strides))
+    if beyond:
+        wider *= table.beyond_factor
+    factors = {name: float(factor**wider) for name, factor in regime.factors.items()}
+    return ModelError(factors, _statement(table, regime, beyond, wider))
+
+
+def _kernel_error(experiment: Experiment, regime: ErrorRegime) -> float:
+    """Return how much wider errors are on an accelerator whose kernels were not measured, unless runs on it were."""
+    if regime.gpus:
+        return 1.0
+    try:
+        return load_calibrated_hardware(experiment.deployment.gpu, experiment.folder).error_factor
+    except ProfileError:
+        return 1.0
+
+
+def _beyond(regime: ErrorRegime, requests: RequestRows, strides: StrideRows) -> Iterator[str]:
+    """Yield what of the run lies beyond the runs that were measured."""
+    found = {
+        "prompts": (float(requests.input_tokens.mean()), regime.max_input_tokens, "tokens"),
+        "answers": (float(requests.output_tokens.mean()), regime.max_output_tokens, "tokens"),
+        "requests at once": (float(strides.running.max(initial=0)), regime.max_running, "in flight"),
+    }
+    for what, (value, largest, unit) in found.items():
+        if value > largest * 1.01:
+            yield f"{what} of {value:,.0f} {unit} are beyond the {largest:,.0f} that were measured"
+
+
+def _statement(table: ErrorTable, regime: ErrorRegime, beyond: list[str], wider: float) -> str:
+    kind = " ".join(filter(None, (regime.engine, ", ".join(regime.gpus), regime.load)))
+    statement = f"intervals hold nine in ten of {regime.rows} measured runs of the same kind ({kind or 'any'})"
+    if wider > 1:
+        statement += f", made {wider:.1f} times wider"
+    return "; ".join((statement, *beyond))
+
+
+def capacity_warning(setup: Setup, strides: StrideRows) -> str | None:
+    """Say so if an error of 15 % in the size of the KV cache would change whether requests wait for it."""
+    if setup.memory is None or not len(strides.start_s):
+        return None
+    peak = float(strides.kv_blocks.max()) / setup.engine.num_blocks
+    blocked = (strides.blocked == Blocked.KV_BLOCKS) & (strides.waiting > 0)
+    share = float(np.dot(blocked, strides.duration_s) / strides.duration_s.sum())
+    if peak < _NEAR or share > 0.5:
+        return None
+    return (
+        f"the KV cache is {peak:.0%} full at its peak: saturation hinges on its size, which is known within some 15 %;"
+        " if it is smaller, the time to the first token may be longer by orders of magnitude"
+    )

@@ -1,0 +1,116 @@
+"""Every shipped experiment and every policy beside the result it had when last looked at.
+
+``pytest tests/golden --update-golden`` writes the results anew; the difference is for a reader to judge.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sim.cost import CostModel
+from sim.experiment import experiment_of, load_experiment
+from sim.policy import kinds_of
+from sim.router import Router
+from sim.scheduler import Scheduler
+from sim.simulate import simulate
+from sim.workload.arrivals import ArrivalPolicy
+from sim.workload.lengths import LengthPolicy
+from sim.yamlfile import parse_yaml
+
+FOLDER = Path(__file__).parent
+EXPERIMENTS = sorted((FOLDER.parents[1] / "experiments").glob("*.yaml"))
+
+AFFINE = "{kind: affine, base_s: 0.008, per_token_s: 2.0e-5, per_context_token_s: 2.2e-8}"
+PARTS = {
+    "cost_model": AFFINE,
+    "engine.scheduler": "{kind: chunked_prefill, max_num_batched_tokens: 512, max_num_seqs: 16}",
+    "router": "{kind: least_loaded}",
+    "workload.arrivals": "{kind: poisson, rate: 8}",
+    "workload.lengths": "{kind: fixed, input_tokens: 300, output_tokens: 60}",
+}
+"""An experiment in which each part is replaced by every policy of its kind in turn."""
+
+EXAMPLES = {
+    "cost_model": {"affine": AFFINE, "roofline": "{kind: roofline}"},
+    "engine.scheduler": {
+        "chunked_prefill": "{kind: chunked_prefill, max_num_batched_tokens: 256, max_num_seqs: 8}",
+        "continuous": "{kind: continuous, max_num_batched_tokens: 1024, max_num_seqs: 8}",
+        "inflight": "{kind: inflight, max_num_batched_tokens: 1024, max_num_seqs: 8}",
+        "sglang": "{kind: sglang, max_num_batched_tokens: 256, max_num_seqs: 8, schedule_conservativeness: 0.3}",
+        "slots": "{kind: slots, max_num_batched_tokens: 256, max_num_seqs: 8, unified: true}",
+        "static": "{kind: static, batch_size: 8, max_wait_s: 1 s}",
+        "token_budget": "{kind: token_budget, max_num_batched_tokens: 1024, max_waiting_tokens: 10}",
+    },
+    "router": {"least_loaded": "{kind: least_loaded}", "round_robin": "{kind: round_robin}"},
+    "workload.arrivals": {
+        "bursts": "{kind: bursts, rate: 8, burst_s: 1 s, pause_s: 2 s}",
+        "closed_loop": "{kind: closed_loop, concurrency: 12, think_s: 0.5}",
+        "constant": "{kind: constant, rate: 8}",
+        "diurnal": "{kind: diurnal, profile: rag, rate: 8}",
+        "gamma": "{kind: gamma, rate: 8, cv: 3}",
+        "offline": "{kind: offline}",
+        "poisson": "{kind: poisson, rate: 8}",
+        "sessions": "{kind: sessions, rate: 2, turns: 4, think_s: 2}",
+        "trace": "{kind: trace, path: ../../experiments/traces/assistant_sessions.jsonl}",
+    },
+    "workload.lengths": {
+        "exponential": "{kind: exponential, input_tokens: 300, output_tokens: 60}",
+        "fixed": "{kind: fixed, input_tokens: 300, output_tokens: 60}",
+        "lognormal": "{kind: lognormal, input_tokens: {median: 300, p90: 900}, output_tokens: {median: 60, p90: 200}}",
+        "preset": "{kind: preset, name: chat}",
+        "quantiles": "{kind: quantiles, input_tokens: {0: 10, 0.5: 300, 1: 900}, output_tokens: {0: 1, 1: 99}}",
+        "uniform": "{kind: uniform, input_tokens: {low: 10, high: 600}, output_tokens: {low: 1, high: 120}}",
+    },
+}
+KINDS = {
+    "cost_model": ("sim.cost", CostModel),
+    "engine.scheduler": ("sim.scheduler", Scheduler),
+    "router": ("sim.router", Router),
+    "workload.arrivals": ("sim.workload.arrivals", ArrivalPolicy),
+    "workload.lengths": ("sim.workload.lengths", LengthPolicy),
+}
+
+
+def _check(name, result, update):
+    values = {key: value for key, value in result.summary.as_dict().items() if key not in ("wall_s", "intervals")}
+    path = FOLDER / f"{name}.json"
+    if update:
+        path.write_text(json.dumps(values, indent=1) + "\n")
+    golden = json.loads(path.read_text())
+    numbers = {key for key, value in golden.items() if isinstance(value, float)}
+    assert {key: values[key] for key in numbers} == pytest.approx(
+        {key: golden[key] for key in numbers}, rel=1e-9, nan_ok=True
+    )
+    assert {key: value for key, value in values.items() if key not in numbers} == {
+        key: value for key, value in golden.items() if key not in numbers
+    }
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_experiment(path, update_golden):
+    _check(f"experiments/{path.stem}", simulate(load_experiment(path)), update_golden)
+
+
+@pytest.mark.parametrize("part", KINDS)
+def test_every_policy_has_an_example(part):
+    assert set(EXAMPLES[part]) == set(kinds_of(*KINDS[part]))
+
+
+@pytest.mark.parametrize(("part", "kind"), [(part, kind) for part in EXAMPLES for kind in EXAMPLES[part]])
+def test_policy(part, kind, update_golden):
+    parts = PARTS | {part: EXAMPLES[part][kind]}
+    lengths = "" if kind in ("sessions", "trace") else f"lengths: {parts['workload.lengths']}"
+    text = f"""
+model: Qwen/Qwen3-8B
+deployment: {{gpu: H100-SXM-80GB, replicas: 2}}
+engine: {{version: "0.19", scheduler: {parts["engine.scheduler"]}, num_gpu_blocks_override: 200}}
+cost_model: {parts["cost_model"]}
+router: {parts["router"]}
+workload:
+  num_requests: 200
+  arrivals: {parts["workload.arrivals"]}
+  {lengths}
+"""
+    experiment = experiment_of(parse_yaml(text, str(FOLDER / "policy.yaml")))
+    _check(f"{part}.{kind}", simulate(experiment), update_golden)

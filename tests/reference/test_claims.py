@@ -1,0 +1,119 @@
+"""Effects that others measured, in simulation: the figures of docs/claims.md, and whether their sign is right."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from sim.experiment import load_experiment
+from sim.simulate import simulate
+
+FOLDER = ROOT / "experiments" / "claims"
+DOCUMENT = (ROOT / "docs" / "claims.md").read_text()
+
+
+def runs(name):
+    """Simulate every point of a claim's sweep, in order; without a sweep, the experiment itself."""
+    path = FOLDER / f"{name}.yaml"
+    points = load_experiment(path).sweep
+    settings = list(points.settings()) if points else [{}]
+    return [
+        simulate(load_experiment(path, [f"{at}={json.dumps(value)}" for at, value in point.items()]))
+        for point in settings
+    ]
+
+
+def summaries(name):
+    return [run.summary.as_dict() for run in runs(name)]
+
+
+def ratio(name, key):
+    """Return the last point's value over the first one's."""
+    values = [summary[key] for summary in summaries(name)]
+    return values[-1] / values[0]
+
+
+def wasted(run):
+    """Return the share of the held KV cache that holds no token, on average over the decode iterations."""
+    strides = run.strides
+    alone = (strides.decodes > 0) & (strides.chunks == 0)
+    tokens = strides.decode_context_tokens + strides.decodes * (strides.iterations - 1) / 2
+    room = strides.kv_blocks * run.setup.engine.block_size
+    busy_s = strides.duration_s
+    return 1 - np.dot(tokens[alone], busy_s[alone]) / np.dot(room[alone], busy_s[alone])
+
+
+def together(run):
+    """Return how many run at once, on average over the middle half of the busy time."""
+    ends_s = np.cumsum(run.strides.duration_s)
+    middle = (ends_s > ends_s[-1] / 4) & (ends_s < ends_s[-1] * 3 / 4)
+    return np.average(run.strides.running[middle], weights=run.strides.duration_s[middle])
+
+
+def test_every_claim_has_its_line():
+    assert {path.stem for path in FOLDER.glob("*.yaml")} == set(re.findall(r"claims/(\w+)\.yaml", DOCUMENT))
+
+
+def test_reserved_room_is_mostly_wasted():
+    reserved, paged = runs("paged_kv")
+    assert 0.6 < wasted(reserved) < 0.8
+    assert wasted(paged) < 0.04
+    assert together(paged) / together(reserved) > 3
+
+
+def test_continuous_batching_beats_static_batches():
+    assert 4 < ratio("static_batching", "output_throughput") < 8
+
+
+def test_a_watermark_prevents_preemptions():
+    assert ratio("watermark", "preemptions") < 0.5
+    assert ratio("watermark", "output_throughput") > 1
+    assert ratio("watermark", "p99_itl_ms") < 0.5
+
+
+def test_larger_chunks_trade_gaps_for_the_first_token():
+    points = summaries("chunk_size")
+    first = [point["mean_ttft_ms"] for point in points]
+    gaps = [point["p99_itl_ms"] for point in points]
+    assert gaps == sorted(gaps)
+    assert first[0] > 2 * first[1] > 2 * min(first), "the knee"
+    assert min(first) == pytest.approx(first[-1], rel=0.1)
+
+
+def test_engines_at_100_users():
+    vllm, *_, tgi, llama_cpp, ollama = [point["output_throughput"] for point in summaries("engines_at_100")]
+    assert 10_000 < vllm < 16_000
+    assert vllm > tgi, "published 3.7 times, here 1.2"
+    assert 10 < vllm / llama_cpp < 40
+    assert llama_cpp > ollama
+
+
+def test_llama_cpp_alone():
+    (point,) = summaries("llama_cpp_alone")
+    assert point["output_throughput"] == pytest.approx(120, rel=0.2)
+
+
+def test_fp8_weights():
+    assert 1.2 < ratio("fp8_weights", "output_throughput") < 1.6
+    assert 0.65 < ratio("fp8_weights", "mean_e2el_ms") < 0.85
+
+
+def test_fp8_kv_cache():
+    bf16, fp8 = runs("fp8_kv")
+    assert fp8.setup.engine.num_blocks == pytest.approx(2 * bf16.setup.engine.num_blocks, rel=0.01)
+    assert fp8.summary.per_second(fp8.summary.output_tokens) > bf16.summary.per_second(bf16.summary.output_tokens)
+
+
+def test_a_warm_replica_is_much_cheaper():
+    cold, warm = summaries("warm_replica")
+    assert 5 < cold["median_ttft_ms"] / warm["median_ttft_ms"] < 40
+
+
+def test_the_first_token_of_a_queueing_engine_waits_for_the_others():
+    points = summaries("queueing")
+    first = [point["mean_ttft_ms"] for point in points]
+    assert first[-1] > 100 * first[0]
+    assert first[5] / first[4] == pytest.approx(2, rel=0.1)
+    assert points[-1]["output_throughput"] == pytest.approx(points[1]["output_throughput"], rel=0.01)

@@ -1,0 +1,83 @@
+"""Tests that enumerate, so that nothing added later escapes: descriptions, units, the schema file, the commands."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+from pydantic import BaseModel
+
+from sim.commands import COMMANDS
+from sim.commands.schema import schema_text
+from sim.cost import CostModel
+from sim.experiment import Experiment
+from sim.policy import kinds_of
+from sim.router import Router
+from sim.scheduler import Scheduler
+from sim.workload.arrivals import ArrivalPolicy
+from sim.workload.lengths import LengthPolicy
+
+UNITS = {"_s": "[s]", "_tokens": "[tokens]", "rate": "[requests/s]"}
+"""Ending of a field's name -> the unit that its description must end with."""
+
+
+def _fields(schema):
+    for name, section in {"Experiment": schema, **schema["$defs"]}.items():
+        for field, described in section.get("properties", {}).items():
+            yield f"{name}.{field}", described
+
+
+FIELDS = dict(_fields(Experiment.model_json_schema()))
+
+
+@pytest.mark.parametrize("path", sorted(FIELDS))
+def test_every_field_says_what_it_is(path):
+    if path.endswith(".kind"):
+        return
+    described = FIELDS[path]
+    assert described.get("description") or "$ref" in described, f"{path} has no description"
+    types = {described.get("type"), *(choice.get("type") for choice in described.get("anyOf", []))}
+    for ending, unit in UNITS.items():
+        if types & {"number", "integer"} and path.endswith(ending) and "per_" not in path:
+            assert unit in described["description"], f"{path}: say its unit {unit}"
+
+
+def test_the_schema_file_is_current():
+    assert json.loads((ROOT / "experiment.schema.json").read_text()) == json.loads(schema_text())
+
+
+@pytest.mark.parametrize(
+    ("package", "base"),
+    [
+        ("sim.scheduler", Scheduler),
+        ("sim.router", Router),
+        ("sim.cost", CostModel),
+        ("sim.workload.arrivals", ArrivalPolicy),
+        ("sim.workload.lengths", LengthPolicy),
+    ],
+)
+def test_every_policy_is_frozen_and_documented(package, base):
+    for kind, policy in kinds_of(package, base).items():
+        assert policy.model_config["frozen"], kind
+        assert policy.__doc__, kind
+        assert issubclass(policy, BaseModel)
+
+
+def _python(*arguments):
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True, cwd=ROOT)
+
+
+def test_help_names_every_command():
+    shown = _python("-m", "sim", "--help")
+    assert set(re.findall(r"^    ([a-z]+)", shown.stdout, re.MULTILINE)) >= set(COMMANDS)
+
+
+def test_help_and_run_do_not_import_what_they_do_not_need():
+    script = "import sys, runpy; sys.argv = ['sim', '--help']\ntry: runpy.run_module('sim', run_name='__main__')\nexcept SystemExit: pass\nprint([m for m in ('numpy', 'pydantic', 'scipy', 'pandas', 'plotly', 'streamlit') if m in sys.modules])"  # noqa: E501
+    shown = _python("-c", script)
+    assert shown.stdout.splitlines()[-1] == "[]"
+    script = "import sys, sim.commands.run\nprint([m for m in ('scipy', 'pandas', 'plotly', 'streamlit') if m in sys.modules])"  # noqa: E501
+    shown = _python("-c", script)
+    assert shown.stdout.splitlines()[-1] == "[]"

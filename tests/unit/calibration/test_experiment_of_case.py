@@ -1,0 +1,131 @@
+import pytest
+
+from calibration.experiment_of_case import experiment_of_case
+from calibration.memory_cases import NotModelledError
+from calibration.serving_cases import ServingCase
+
+ROW = {
+    "case_id": "one",
+    "engine": "vllm",
+    "engine_version": "0.15.1",
+    "gpu": "H100-80GB-SXM",
+    "n_gpus": "1",
+    "tp": "1",
+    "mode": "agg",
+    "model": "meta-llama/Llama-3.1-8B-Instruct",
+    "weight_dtype": "bf16",
+    "input_len": "1024",
+    "output_len": "128",
+    "load_type": "concurrency",
+    "load_value": "16",
+    "quality": "ok",
+}
+
+
+def experiment(**cells):
+    return experiment_of_case(ServingCase(ROW | cells)).experiment
+
+
+def reason(**cells):
+    with pytest.raises(NotModelledError) as caught:
+        experiment(**cells)
+    return str(caught.value)
+
+
+def test_inferencex_draws_lengths_between_eight_tenths_and_all_of_the_nominal_one():
+    lengths = experiment(len_distribution="uniform 0.8-1.0 x nominal (InferenceX)").workload.lengths
+    assert (lengths.input_tokens.low, lengths.input_tokens.high) == (819, 1024)
+    assert (lengths.output_tokens.low, lengths.output_tokens.high) == (102, 128)
+
+
+def test_answers_of_one_length_vary_in_a_closed_loop_and_not_in_a_static_batch():
+    lengths = experiment(len_distribution="fixed").workload.lengths
+    assert (lengths.output_tokens.low, lengths.output_tokens.high) == (122, 134)
+    assert lengths.input_tokens.low == lengths.input_tokens.high == 1024
+    static = experiment(len_distribution="fixed", load_type="batch")
+    assert (static.workload.lengths.kind, static.workload.lengths.output_tokens) == ("fixed", 128)
+    assert (static.engine.scheduler.kind, static.engine.scheduler.batch_size) == ("static", 16)
+
+
+def test_a_client_may_cap_rate_and_concurrency_together():
+    arrivals = experiment(rate_cap_rps="10.0", num_requests="100").workload.arrivals
+    assert (arrivals.kind, arrivals.concurrency, arrivals.request_rate) == ("closed_loop", 16, 10)
+    capped = experiment(load_type="rate", load_value="4", inflight_cap="256").workload.arrivals
+    assert (capped.kind, capped.rate, capped.max_concurrency) == ("poisson", 4, 256)
+    constant = experiment(load_type="rate", load_value="4", arrival="inference-perf constant rate (open loop)")
+    assert constant.workload.arrivals.kind == "constant"
+
+
+def test_no_more_users_than_requests():
+    assert experiment(load_value="128", num_requests="100").workload.arrivals.concurrency == 100
+
+
+def test_ten_requests_a_user_where_the_number_is_not_stated_and_no_more_than_a_stated_cap():
+    assert experiment().workload.num_requests == 160
+    prepared = experiment_of_case(ServingCase(ROW | {"load_value": "1024", "max_model_len": "2048"}))
+    assert prepared.experiment.workload.num_requests == 2560
+    assert "2560 of 10240 requests are simulated" in prepared.assumed
+
+
+def test_ranks_that_were_multiplied_by_expert_ranks_are_divided_again():
+    moe = {"model": "deepseek-ai/DeepSeek-R1", "weight_dtype": "fp8", "gpu": "H200-SXM-141GB", "engine": "trtllm"}
+    wrong = moe | {"tp": "64", "n_gpus": "64", "ep": "8", "notes": "moe_quant=fp8; moe_tp=8"}
+    parallelism = experiment(**wrong).deployment.parallelism
+    assert (parallelism.tp, parallelism.ep) == (8, 8)
+    right = moe | {"tp": "8", "n_gpus": "8", "ep": "8", "notes": "moe_quant=fp8; moe_tp=1"}
+    assert experiment(**right).deployment.parallelism.tp == 8
+
+
+def test_repeating_prompts_weigh_as_much_as_in_the_whole_run():
+    shared = experiment(
+        load_type="rate",
+        load_value="5",
+        num_requests="20000",
+        prefix_hit_share="0.99",
+        shared_prefix_tokens="100 (10x10 repeating prompts)",
+        prefix_caching="True",
+    )
+    assert shared.workload.num_requests == 2000
+    assert (shared.workload.shared_prefix.tokens, shared.workload.shared_prefix.groups) == (1014, 10)
+    assert shared.engine.prefix_caching is True
+
+
+def test_the_logged_pool_replaces_the_memory_plan():
+    engine = experiment(kv_blocks="18038", kv_block_size="16", max_num_seqs="256").engine
+    assert (engine.num_gpu_blocks_override, engine.block_size, engine.scheduler.max_num_seqs) == (18038, 16, 256)
+
+
+@pytest.mark.parametrize(
+    ("cells", "kv"),
+    [
+        ({"engine": "trtllm", "weight_dtype": "fp8"}, "fp8"),
+        ({"engine": "vllm", "weight_dtype": "fp8"}, None),
+        ({"engine": "vllm", "kv_dtype": "fp16"}, "bf16"),
+    ],
+)
+def test_kv_type_is_as_stated_or_as_the_recipes_are_known_to_be(cells, kv):
+    assert experiment(**cells).deployment.quantization.kv_cache == kv
+
+
+def test_a_date_stands_in_for_a_version():
+    assert experiment(engine_version="", date="2025-12-24").engine.version == "0.12"
+    assert experiment(engine_version="~0.8 (Mar-Apr 2025)").engine.version == "0.8"
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ({"mode": "disagg"}, "mode disagg is not modelled"),
+        ({"load_value": ""}, "sums up several loads"),
+        ({"quality": "anomalous"}, "anomalous"),
+        ({"gpu": "Pi 400 - 4GB [CPU]"}, "no hardware profile"),
+        ({"model": "LLaMA 8000B"}, "no model profile"),
+        ({"engine": "Deepspeed"}, "engine 'Deepspeed' is not modelled"),
+        ({"input_len": ""}, "lengths of prompts and answers are not stated"),
+        ({"tp": "", "n_gpus": ""}, "neither tp nor n_gpus"),
+        ({"weight_dtype": "bitsandbytes 4bit"}, "weights of type"),
+        ({"load_type": "rate", "load_value": "fast"}, "not a number"),
+    ],
+)
+def test_what_cannot_be_repeated_is_refused_with_the_reason(cells, words):
+    assert words in reason(**cells)

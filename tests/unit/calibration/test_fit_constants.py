@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+
+from calibration.fit import fit_points
+from calibration.fit_constants import Problem, fit_constants, points_of, priors_for
+from calibration.serving_cases import ServingCase
+from sim.profiles.calibrated import Constant, Fit
+from sim.profiles.calibrated_engine import EngineConstants
+
+TRUE = {
+    "host_per_iteration_s": 2.0e-3,
+    "host_per_sequence_s": 25e-6,
+    "delay_fixed_s": 12e-3,
+    "delay_per_prompt_token_s": 6e-6,
+}
+
+
+def case(name, prompt, answer, users, **cells):
+    return ServingCase(
+        {
+            "case_id": name,
+            "engine": "vllm",
+            "engine_version": "0.15.1",
+            "gpu": "H100-SXM-80GB",
+            "n_gpus": "1",
+            "tp": "1",
+            "mode": "agg",
+            "model": "meta-llama/Llama-3.1-8B-Instruct",
+            "weight_dtype": "bf16",
+            "input_len": str(prompt),
+            "output_len": str(answer),
+            "load_type": "concurrency",
+            "load_value": str(users),
+            "num_requests": str(3 * users),
+            "quality": "ok",
+            **cells,
+        }
+    )
+
+
+def constants(values, overlapped):
+    made = {name: Constant(value=value, bounds=(0, 1)) for name, value in values.items()}
+    return EngineConstants(overlapped=overlapped, constants=made, fit=Fit(source="true"))
+
+
+def measured(cases, noise, overlapped=False):
+    """Return *cases* with what the simulation gives for `TRUE`, times *noise* of its latencies."""
+    truth = constants(TRUE, overlapped)
+    made = []
+    for point, factors in zip(points_of(cases)[0], noise, strict=True):
+        predicted = point.predicted(truth)
+        cells = {
+            name: str(predicted[name] * factor)
+            for name, factor in zip(("ttft_mean_ms", "tpot_mean_ms"), factors, strict=True)
+        }
+        made.append(ServingCase({**point.case.row, **cells}))
+    return made
+
+
+def test_known_constants_come_back_within_their_intervals_despite_outliers():
+    shapes = [(prompt, 64, users) for prompt in (128, 1024, 3000) for users in (1, 4, 12, 24)]
+    cases = [case(f"run {index}", *shape) for index, shape in enumerate(shapes)]
+    random = np.random.default_rng(3)
+    noise = np.exp(random.normal(0, 0.01, (len(cases), 2)))
+    noise[4] *= 1.6  # one in twelve, 8 % of the runs
+    points, refused = points_of(measured(cases, noise))
+    assert not refused
+    priors = priors_for(points[0].setup.version)
+    fitted = fit_constants(Problem(points, priors, overlapped=False), "synthetic")
+    found = fitted.constants.constants
+    for name, value in TRUE.items():
+        low, high = found[name].value - 2.6 * found[name].stderr, found[name].value + 2.6 * found[name].stderr
+        assert low <= value <= high, name
+    assert found["host_per_iteration_s"].value == pytest.approx(2.0e-3, rel=0.2)
+    assert found["delay_fixed_s"].value == pytest.approx(12e-3, rel=0.3)
+
+
+def test_runs_with_one_prompt_length_cannot_tell_what_a_prompt_token_costs():
+    cases = [case(f"run {users}", 128, 32, users) for users in (1, 2, 4, 8)]
+    points, _ = points_of(measured(cases, np.ones((4, 2))))
+    fitted = fit_constants(Problem(points, priors_for(points[0].setup.version), overlapped=False), "synthetic")
+    assert "delay_per_prompt_token_s" in fitted.unknown
+    assert "delay_fixed_s" not in fitted.unknown
+
+
+def test_every_fifth_run_is_kept_back_and_the_better_way_of_host_time_is_chosen():
+    cases = [case(f"run {users}", 256, 24, users) for users in (1, 2, 3, 4, 6, 8, 10)]
+    outcome = fit_points("vllm", points_of(measured(cases, np.ones((7, 2))))[0], "synthetic")
+    assert (len(outcome.used), len(outcome.held_out)) == (6, 1)
+    assert outcome.fitted.constants.overlapped is False
+    assert outcome.on_held_out["tpot_mean_ms"]["mape"] < 3 < outcome.before["tpot_mean_ms"]["mape"]
+    assert outcome.published.fit.held_out_rows == 1

@@ -1,0 +1,130 @@
+"""Fits of kernel constants: known truth comes back, and the rules that pick rows hold."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calibration.kernels import problems, tables
+from calibration.kernels.fitting import errors, fit
+from calibration.kernels.tables import Table
+from sim.profiles.library import load_hardware
+
+H100 = load_hardware("H100-SXM-80GB")
+TRUTH = {
+    "compute": 0.75,
+    "memory": 0.82,
+    "sharpness": 2.5,
+    "launch_s": 6e-6,
+    "depth": 0.3,
+    "prologue": 200.0,
+    "quantise": 2.5,
+}
+
+
+def _products(noise=0.02, outliers=0.07):
+    random = np.random.default_rng(3)
+    shapes = pd.DataFrame(
+        list(itertools.product((1, 8, 64, 256, 1024, 4096, 16384), (1024, 4096, 14336), (1024, 4096, 14336))),
+        columns=["m", "n", "k"],
+    )
+    problem = problems.gemm(H100, "fp8")
+    seconds = problem.predict(problem.constants(TRUTH), shapes) * np.exp(random.normal(0, noise, len(shapes)))
+    hit = random.random(len(shapes)) < outliers
+    shapes["seconds"] = np.where(hit, seconds * random.uniform(1.5, 3.0, len(shapes)), seconds)
+    return problem, Table(shapes, "made up", "", 0)
+
+
+def test_known_constants_come_back_in_spite_of_outliers():
+    problem, table = _products()
+    constants = fit(problem, table)
+    for name, truth in TRUTH.items():
+        found = getattr(constants, name)
+        assert abs(found.value - truth) < 4 * found.stderr, name
+        assert 0 < found.stderr < 0.5 * truth, name
+    assert constants.fit.median_error < 0.03
+    assert constants.fit.rows == len(table)
+
+
+def test_a_constant_that_the_shapes_cannot_tell_has_a_wide_error():
+    problem, table = _products(noise=0.02, outliers=0.0)
+    tiny = table.shapes[table.shapes.m <= 8]  # no product is bound by compute
+    constants = fit(problem, Table(tiny, "made up", "", 0))
+    assert constants.memory.stderr < 0.1 * constants.memory.value
+    assert constants.compute.stderr > 0.3 * constants.compute.value
+
+
+def test_fixed_constants_stay():
+    problem, table = _products()
+    assert problem.free["launch_s"].low < problem.free["launch_s"].high
+    dense = problems.gemm(H100, "bf16")
+    found = fit(dense, table)
+    assert (found.quantise.value, found.quantise.status) == (0.0, "fixed")
+
+
+def _write(folder, name, rows):
+    pd.DataFrame(rows).to_csv(folder / name, index=False, compression="gzip")
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    tables._read.cache_clear()
+
+
+def test_rules_for_products(tmp_path):
+    row = {"backend_name": "vllm", "dtype": "fp8_block", "m": 16, "n": 4096, "k": 4096, "latency_ms": 0.02}
+    rows = [
+        row,  # eager
+        row | {"backend_name": "trtllm"},
+        row | {"backend_name": "sglang", "latency_ms": 0.08},  # the same shape again: geometric mean
+        row | {"backend_name": "trtllm", "n": 256},  # no product of a layer
+        row | {"backend_name": "trtllm", "m": 1, "latency_ms": 0.004},  # 16 MiB in 4 us: from the cache
+    ]
+    _write(tmp_path, "gemm_h100_sxm.csv.gz", rows)
+    found = tables.gemm(tmp_path, "h100_sxm", "fp8_block", ("vllm", "trtllm", "sglang"), H100)
+    assert found.shapes.seconds.tolist() == pytest.approx([4e-5])
+    assert found.excluded == 2
+    assert len(found.sha256) == 64
+
+
+def test_rules_for_attention(tmp_path):
+    row = {
+        "backend_name": "vllm",
+        "kv_cache_dtype": "fp8",
+        "batch_size": 8,
+        "kv_len": 4096,
+        "heads": 32,
+        "kv_heads": 8,
+        "head_dim": 128,
+        "window_size": 0,
+        "latency_ms": 0.05,
+    }
+    changes = ({}, {"window_size": 1024}, {"window_size": 128}, {"kv_len": 64}, {"batch_size": 1024}, {"head_dim": 512})
+    _write(tmp_path, "attn_gen_h100_sxm.csv.gz", [row | change for change in changes])
+    found = tables.decode(tmp_path, "h100_sxm", "fp8", ("vllm",))
+    assert found.shapes.attended.tolist() == [1024, 4096]
+    assert found.excluded == 4
+    assert len(tables.decode(tmp_path, "h200_sxm", "fp8", ("vllm",))) == 0
+
+
+def test_small_caches_in_the_benchmark_do_not_raise_the_bandwidth_of_the_memory():
+    """KV that stays in the L2 is read four times faster; the fitted memory bandwidth must not see it."""
+    l40s = load_hardware("L40S")
+    problem = problems.decode(l40s, "bf16")
+    truth = {
+        "compute": 0.5,
+        "memory": 0.78,
+        "tile_s": 4e-7,
+        "launch_s": 1e-5,
+        "resident_share": 1.0,
+        "resident_memory": 3.0,
+    }
+    shapes = pd.DataFrame(
+        [(b, c, 32, 8, 128) for b in (1, 4, 16, 64, 256) for c in (256, 1024, 4096, 16384)],
+        columns=["batch_size", "attended", "heads", "kv_heads", "head_dim"],
+    )
+    shapes["seconds"] = problem.predict(problem.constants(truth), shapes)
+    found = fit(problem, Table(shapes, "made up", "", 0))
+    assert found.memory.value == pytest.approx(0.78, rel=0.01)
+    assert np.abs(errors(problem, found, shapes)).max() < 0.02

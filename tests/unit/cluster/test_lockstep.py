@@ -1,0 +1,94 @@
+"""Attention ranks in lockstep."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sim.cluster.lockstep import slowest
+from sim.cost import Pace
+from sim.experiment import experiment_of
+from sim.simulate import play, prepare
+from sim.yamlfile import parse_yaml
+
+EXPERIMENT = """
+model: Qwen/Qwen3-30B-A3B
+deployment: {{gpu: H100-SXM-80GB, replicas: {replicas}, parallelism: {{tp: 1, dp: {dp}, ep: {dp}}}}}
+engine:
+  version: "0.19"
+  max_model_len: 4096
+  num_gpu_blocks_override: 200
+  scheduler: {{kind: {kind}, max_num_batched_tokens: 512, max_num_seqs: 16}}
+cost_model: {cost}
+stride: {stride}
+workload:
+  num_requests: {requests}
+  arrivals: {arrivals}
+  lengths: {lengths}
+"""
+EXACT = "{kind: affine, base_s: 0.0078125, per_token_s: 0.0009765625, per_context_token_s: 0.0009765625}"
+MIXED = "{kind: lognormal, input_tokens: {median: 200, p90: 800}, output_tokens: {median: 50, p90: 200}}"
+
+
+def _play(**options):
+    chosen = {
+        "replicas": 1,
+        "dp": 4,
+        "kind": "chunked_prefill",
+        "cost": EXACT,
+        "stride": "on",
+        "requests": 150,
+        "arrivals": "{kind: poisson, rate: 10}",
+        "lengths": MIXED,
+    } | options
+    experiment = experiment_of(parse_yaml(EXPERIMENT.format(**chosen), "x.yaml"))
+    _, requests, strides = play(experiment, prepare(experiment))
+    return requests, strides
+
+
+@pytest.mark.parametrize("kind", ["chunked_prefill", "continuous"])
+@pytest.mark.parametrize("cost", [EXACT, "{kind: roofline}"], ids=["exact", "roofline"])
+def test_strides_and_single_iterations_agree(kind, cost):
+    strided, stepped = (_play(kind=kind, cost=cost, stride=stride) for stride in ("on", "off"))
+    for name in ("first_token_s", "last_token_s"):
+        assert getattr(strided[0], name) == pytest.approx(getattr(stepped[0], name), rel=1e-9)
+    assert len(strided[1].start_s) < len(stepped[1].start_s)
+
+
+def test_an_iteration_lasts_as_long_as_that_of_the_slowest():
+    """Three equal requests on two ranks, by hand: time = 1/8 + context/1024, prompts of 256 and answers of 2 tokens.
+
+    The rank with two of them prefills 512 tokens, then decodes with a context of 514; the other waits for it.
+    """
+    cost = "{kind: affine, base_s: 0.125, per_token_s: 0, per_context_token_s: 0.0009765625}"
+    lengths = "{kind: fixed, input_tokens: 256, output_tokens: 2}"
+    requests, _ = _play(dp=2, cost=cost, requests=3, arrivals="{kind: offline}", lengths=lengths)
+    assert requests.first_token_s.tolist() == [0.125 + 512 / 1024] * 3
+    assert requests.last_token_s.tolist() == [0.25 + (512 + 514) / 1024] * 3
+
+
+def test_a_busy_rank_delays_the_others():
+    """A prompt that arrives on one rank makes the decode of the other wait."""
+    equal = {"arrivals": "{kind: offline}", "lengths": "{kind: fixed, input_tokens: 16, output_tokens: 50}"}
+    alone, _ = _play(dp=2, requests=1, **equal)
+    both, strides = _play(dp=2, requests=2, **equal)
+    assert both.last_token_s.tolist() == alone.last_token_s.tolist() * 2  # equal ranks do not
+    assert sorted(set(strides.replica)) == [0, 1]
+    skewed, _ = _play(dp=2, requests=40)
+    single, _ = _play(dp=1, replicas=2, requests=40)
+    assert np.mean(skewed.last_token_s - skewed.first_token_s) > np.mean(single.last_token_s - single.first_token_s)
+
+
+def test_replicas_of_ranks_are_independent():
+    requests, strides = _play(replicas=2, dp=2)
+    assert set(requests.replica) == {0, 1, 2, 3}
+    starts = [set(strides.start_s[strides.replica == rank]) for rank in range(4)]
+    assert len(starts[0] & starts[1]) > len(starts[0]) / 2
+    assert len(starts[0] & starts[2]) < len(starts[0]) / 10
+
+
+def test_the_envelope_of_paces():
+    flat, steep = Pace(10.0, 0.0, math.inf), Pace(4.0, 2.0, math.inf)
+    assert slowest([flat, steep]) == Pace(10.0, 0.0, 4)  # 4, 6, 8, 10: from the fifth on the other one is slower
+    assert slowest([flat, Pace(10.0, 1.0, 7)]) == Pace(10.0, 1.0, 7)
+    assert slowest([steep]) == steep

@@ -1,0 +1,131 @@
+"""Calibrated accelerators: the schema, transfers, and what the shipped constants must keep."""
+
+import pytest
+from pydantic import ValidationError
+from round_numbers import CONSTANTS, decoding, prompts, step_of
+
+from sim.cost.accelerator import Accelerator
+from sim.cost.allreduce import AllReduce
+from sim.cost.operation import Work
+from sim.profiles.calibrated import Constant, HardwareCalibration
+from sim.profiles.layers import DenseMlp, GroupedAttention, Layers
+from sim.profiles.library import load_calibrated_hardware, load_hardware, names
+from sim.profiles.model import Model
+
+ACCELERATORS = names("hardware")
+MEASURED = [name for name in ACCELERATORS if load_calibrated_hardware(name).transferred_from is None]
+TABLES = ("gemm", "decode", "prefill", "latent_decode", "latent_prefill", "experts", "all_reduce")
+NVIDIA = [name for name in MEASURED if load_hardware(name).vendor == "NVIDIA"]
+LLAMA_8B = Model(
+    name="Llama-3.1-8B",
+    sources={"all": "its config.json"},
+    architecture="llama",
+    hidden_size=4096,
+    vocab_size=128256,
+    max_position_embeddings=131072,
+    tied_embeddings=False,
+    layers=(
+        Layers(
+            count=32,
+            attention=GroupedAttention(heads=32, kv_heads=8, head_dim=128),
+            mlp=DenseMlp(intermediate=14336),
+        ),
+    ),
+)
+
+
+def test_a_value_outside_of_its_bounds_is_refused():
+    with pytest.raises(ValidationError, match="value 2 is outside of its bounds \\[0, 1\\]"):
+        Constant(value=2, bounds=(0, 1))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_constant_is_a_number(value):
+    with pytest.raises(ValidationError):
+        Constant(value=value, bounds=(0, 1))
+
+
+def _document(**changes):
+    return CONSTANTS.model_dump() | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"gemm": {}}, "no bf16, to which other data types fall back, in gemm"),
+        ({"all_reduce": {}}, "all_reduce and elementwise are needed"),
+        ({"transferred_from": "H100-SXM-80GB"}, "either its own or transferred, not both: gemm, decode"),
+        ({"gemms": {}}, "gemms"),
+    ],
+)
+def test_what_is_no_calibration(changes, message):
+    with pytest.raises(ValidationError, match=message):
+        HardwareCalibration.model_validate(_document(**changes))
+
+
+def test_a_transfer_takes_the_constants_under_its_own_name_and_widens_the_errors():
+    relative = CONSTANTS.model_copy(update={"error_factor": 1.5})
+    links = CONSTANTS.model_copy(update={"all_reduce": {2: CONSTANTS.all_reduce[2]}})
+    transfer = HardwareCalibration(
+        name="Other", sources={"all": "a guess"}, transferred_from="A", links_from="B", error_factor=2
+    )
+    resolved = transfer.resolve({"A": relative, "B": links}.__getitem__)
+    assert (resolved.name, resolved.transferred_from, resolved.error_factor) == ("Other", "A", 3)
+    assert resolved.gemm == CONSTANTS.gemm
+    assert list(resolved.all_reduce) == [2]
+    assert CONSTANTS.resolve({}.__getitem__) is CONSTANTS
+
+
+@pytest.mark.parametrize("name", ACCELERATORS)
+def test_every_accelerator_has_constants_and_beats_no_physics(name):
+    """A step reads all weights at no more than the peak bandwidth; a prompt multiplies at no more than the peak."""
+    hardware, calibrated = load_hardware(name), load_calibrated_hardware(name)
+    peak = max(hardware.peak_flops.get("bf16", 0), hardware.peak_flops.get("fp16", 0))
+    if not peak:
+        pytest.skip("multiplies no 16-bit numbers")
+    step = step_of(LLAMA_8B, hardware, calibrated)
+    weights = LLAMA_8B.params - 128256 * 4096  # all but the input embedding
+    assert step.pace(decoding(1, 1)).first_s > 2 * weights / hardware.memory_bytes_per_s
+    matrices = weights - 128256 * 4096
+    assert step.pace(prompts((8192, 0))).first_s > 2 * matrices * 8192 / peak
+    assert step.pace(decoding(1, 1)).first_s < 20 * 2 * weights / hardware.memory_bytes_per_s
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_longer_message_is_never_faster(name):
+    chip = Accelerator(load_hardware(name), load_calibrated_hardware(name))
+    for ranks in chip.calibration.all_reduce:
+        sizes = sorted({2**power for power in range(9, 31)} | {limit - 1 for limit in (2**18, 2**19, 2**23)})
+        seconds = [
+            AllReduce("", 1, ranks, size, chip.link(ranks)).demand(Work(1, 1, 1, 0, 0.0, (), ())).seconds
+            for size in sizes
+        ]
+        assert seconds == sorted(seconds), ranks
+
+
+def _held_out(name, table, key):
+    return getattr(load_calibrated_hardware(name), table)[key].fit.median_error
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_every_constant_says_where_it_is_from(name):
+    for table in TABLES:
+        for key, constants in getattr(load_calibrated_hardware(name), table).items():
+            assert constants.fit.source, key
+            measured = constants.fit.median_error is not None
+            assert measured == bool(constants.fit.sha256)
+            assert not measured or constants.fit.rows >= 20
+            assert measured or constants.compute.status == "fixed"
+
+
+@pytest.mark.parametrize("name", NVIDIA)
+def test_held_out_errors_of_the_kernels_that_vllm_serves_dense_models_with(name):
+    small_cache_traffic = name in ("L40S", "RTX-PRO-6000-Server")
+    assert _held_out(name, "gemm", "bf16") <= 0.07
+    assert _held_out(name, "decode", "bf16") <= (0.12 if small_cache_traffic else 0.065)
+    assert _held_out(name, "prefill", "bf16") <= (0.081 if name in ("L40S", "GB200-NVL72") else 0.07)
+    assert _held_out(name, "experts", "bf16") <= 0.11
+    if name != "A100-SXM-80GB":
+        assert _held_out(name, "gemm", "fp8@tensorrt-llm") <= 0.065
+    for ranks in load_calibrated_hardware(name).all_reduce:
+        assert _held_out(name, "all_reduce", ranks) <= (0.04 if ranks == 2 else 0.055)
