@@ -59,7 +59,7 @@ class Batch:
     @property
     def prefill_tokens(self) -> int:
         """Prompt tokens computed in this iteration."""
-        return sum(chunk.tokens for chunk in self.chunks)
+        return sum([chunk.tokens for chunk in self.chunks])
 
     @property
     def tokens(self) -> int:

@@ -12,15 +12,19 @@ ARRIVALS, ENDS, BEGINNINGS = 1, 2, 3
 """Order within one instant: whatever arrives is there before an iteration ends, and before one begins all have ended:
 a client whom one of them answers may send its next request at this very instant."""
 
+_REPLICAS = 2**32  # more than a cluster can have
+
 
 class Moment(Event):
-    """Calls *action* at *at_s* [s]; of the same instant the lowest *rank* is first, then the lowest *replica*."""
+    """Calls *action* with itself at *at_s* [s]; of one instant the lowest *rank* is first, then the lowest *replica*."""
 
-    def __init__(self, env: Environment, at_s: float, action: Callable[[], None], rank: int, replica: int = 0) -> None:
-        super().__init__(env)
-        self._ok, self._value = True, None
-        self.callbacks = [lambda _: action()]
-        env.schedule(self, (rank, replica), max(at_s - env.now, 0.0))  # type: ignore[arg-type]
+    def __init__(
+        self, env: Environment, at_s: float, action: Callable[[Event], None], rank: int, replica: int = 0
+    ) -> None:
+        # A triggered event, as `simpy.Timeout` makes itself; the general constructor would cost as much again.
+        self.env, self.callbacks, self._ok, self._value = env, [action], True, None
+        delay_s = at_s - env.now
+        env.schedule(self, rank * _REPLICAS + replica, delay_s if delay_s > 0 else 0.0)  # type: ignore[arg-type]
 
     def cancel(self) -> None:
         """Let nothing happen when the moment comes."""

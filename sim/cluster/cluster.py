@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from simpy import Environment
+from simpy import Environment, Event
 
 from sim.cluster.clock import ARRIVALS, Moment
 from sim.cluster.deadlines import Timeouts
@@ -134,7 +134,7 @@ class Cluster:
         self._arrival_s = next_s
         self._arrival = Moment(self._env, next_s, self._arrive, ARRIVALS) if next_s < math.inf else None
 
-    def _arrive(self) -> None:
+    def _arrive(self, _moment: Event) -> None:
         """Route everything that the client sends at this instant."""
         self._arrival, self._arrival_s = None, math.inf
         while self._client.next_s <= self._env.now:

@@ -28,14 +28,15 @@ class Deadlines:
 
     def __init__(self, env: Environment, timeouts: Timeouts, give_up: Callable[[Request, str], None]) -> None:
         self._env, self._timeouts, self._give_up = env, timeouts, give_up
+        self._endless = timeouts == Timeouts()
         self._pending: dict[Request, list[Moment]] = {}
 
     def watch(self, request: Request) -> None:
         """Set the deadlines of *request*, which has just arrived."""
-        if request.patience_s == math.inf and self._timeouts == Timeouts():
+        if self._endless and request.patience_s == math.inf:
             return
         self._pending[request] = [
-            Moment(self._env, request.arrival_s + after_s, action, ARRIVALS)
+            Moment(self._env, request.arrival_s + after_s, lambda _, act=action: act(), ARRIVALS)  # type: ignore[misc]
             for after_s, action in self._limits(request)
             if after_s < math.inf
         ]

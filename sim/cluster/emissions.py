@@ -31,6 +31,6 @@ class Emissions:
     def emit(self, first_s: float, last_s: float) -> list[tuple[float, int]]:
         """Let every decode emit at *first_s* and on until *last_s*; return the gaps that end at *first_s*, counted."""
         gaps = [(first_s - at_s, count) for at_s, count in self._groups.items() if count]
-        self._groups = {last_s: sum(count for _, count in gaps)}
+        self._groups = {last_s: sum([count for _, count in gaps])}
         self._all_s = last_s
         return gaps

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from simpy import Environment
+from simpy import Environment, Event
 
 from sim.batch import Batch
 from sim.cluster.clock import BEGINNINGS, ENDS, Moment
@@ -58,6 +58,9 @@ class Rank(Replica):
         if self._stride is not None:
             self._stride.iterations = iterations
 
+    def _go_on(self) -> None:
+        self.group.begin_at(self._env.now)
+
     def _begin_at(self, at_s: float) -> None:
         self.group.begin_at(at_s)
 
@@ -98,7 +101,7 @@ class Lockstep:
         action = self._end if order == ENDS else self._begin
         self._next = Moment(self._env, at_s, action, order, self._ranks[0].index)
 
-    def _begin(self) -> None:
+    def _begin(self, _moment: Event) -> None:
         """Let every rank schedule, ask what the slowest costs, and let time pass until all are done."""
         self._next = None
         working = [(rank, decision) for rank in self._ranks if (decision := rank.decide()) is not None]
@@ -114,7 +117,7 @@ class Lockstep:
         assert self._stride is not None
         self._schedule(self._stride.end_s(), ENDS)
 
-    def _end(self) -> None:
+    def _end(self, _moment: Event) -> None:
         self._stride = None
         for rank in self._ranks:
             rank.end()

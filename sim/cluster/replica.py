@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from simpy import Environment
+from simpy import Environment, Event
 
 from sim.batch import Batch, Blocked, Chunk
 from sim.cluster.clock import ARRIVALS, BEGINNINGS, ENDS, Moment
@@ -78,7 +78,7 @@ class Replica:
         self._deadlines.watch(request)
         request.queued_s = request.arrival_s + self._cost.admission_delay_s(request.input_tokens)
         if request.queued_s > self._env.now:
-            Moment(self._env, request.queued_s, lambda: self._enqueue(request), ARRIVALS)
+            Moment(self._env, request.queued_s, lambda _: self._enqueue(request), ARRIVALS)
         else:
             self._enqueue(request)
 
@@ -141,19 +141,26 @@ class Replica:
             stride.iterations = iterations
             self._schedule(stride.end_s(), self._end, ENDS)
 
+    def _go_on(self) -> None:
+        """Begin the next iteration now, after whatever else happens at this very instant."""
+        if self._env.peek() > self._env.now:
+            self._begin()
+        else:
+            self._begin_at(self._env.now)
+
     def _begin_at(self, at_s: float) -> None:
         self._schedule(at_s, self._begin, BEGINNINGS)
 
-    def _schedule(self, at_s: float, action: Callable[[], None], rank: int) -> None:
+    def _schedule(self, at_s: float, action: Callable[[Event], None], rank: int) -> None:
         if self._next is not None:
             self._next.cancel()
         self._next = Moment(self._env, at_s, action, rank, self.index)
 
-    def _begin(self) -> None:
+    def _begin(self, _moment: Event | None = None) -> None:
         """Schedule the next iteration, ask what it costs, and let time pass until it is done."""
         state = self._state
         self._next = None
-        if not state.running:
+        if not state.running.order:
             if not state.waiting:
                 return
             at_s = self._scheduler.starts_at(state.waiting, more_to_come=self._more_to_come())
@@ -170,18 +177,14 @@ class Replica:
         self._schedule(stride.end_s(), self._end, ENDS)
 
     def _growing(self) -> tuple[int, ...]:
-        return tuple(window.growing for window in self._state.running.windows)
+        windows = self._state.running.windows
+        return tuple([window.growing for window in windows]) if windows else ()
 
     def _stride_of(self, decision: Decision, batch: Batch, pace: Pace, iterations: int) -> Stride:
         """Enter the stride that begins now."""
         now_s = self._env.now
-        for request in decision.silenced:
-            self._emissions.leave(request)
-        for request in decision.resumed:
-            self._emissions.join(request)
-        for request in decision.failed:
-            self._kv.forget(request)
-            self._fail(request, request.reason)
+        if not decision.lasting:
+            self._note_exceptions(decision)
         for request, _ in decision.prefills:
             if request.admitted_s != request.admitted_s:  # nan: its first admission
                 request.admitted_s = now_s
@@ -192,10 +195,20 @@ class Replica:
             batch=batch,
             decision=decision,
             waiting=len(self._state.waiting),
-            running=len(self._state.running),
+            running=len(self._state.running.order),
             steady_gaps=self._emissions.at(now_s) if decision.decodes else 0,
         )
         return self._stride
+
+    def _note_exceptions(self, decision: Decision) -> None:
+        """Note who emits no longer, who does again, and who was given up."""
+        for request in decision.silenced:
+            self._emissions.leave(request)
+        for request in decision.resumed:
+            self._emissions.join(request)
+        for request in decision.failed:
+            self._kv.forget(request)
+            self._fail(request, request.reason)
 
     def _batch(self, decision: Decision) -> Batch:
         running = self._state.running
@@ -209,7 +222,7 @@ class Replica:
             chunks=tuple(chunks),
             decodes=running.decoding,
             decode_context_tokens=running.context_tokens(),
-            decode_window_tokens=tuple(window.context_tokens(running.iteration) for window in running.windows),
+            decode_window_tokens=running.window_tokens(),
             padding=len(running.padding),
             sampled=running.decoding + ending,
         )
@@ -221,13 +234,12 @@ class Replica:
             return 1
         if decision.blocked is Blocked.KV_BLOCKS and not self._kv.lacks_for_good(self._state.waiting[0]):
             return 1
-        crossings = (window.next_crossing(running.iteration) for window in running.windows)
-        horizon = max(int(min(running.next_finish(), decision.iterations, pace_iterations, *crossings)), 1)
+        horizon = int(max(min(running.next_change(), decision.iterations, pace_iterations), 1))
         if running.new_blocks(horizon - 1, after=1) > self._kv.free:
             horizon = 1 + running.affordable(self._kv.free, after=1)
         return horizon
 
-    def _end(self) -> None:
+    def _end(self, _moment: Event | None = None) -> None:
         """Complete the stride: tokens are emitted, finished requests leave, the next iteration begins."""
         stride, self._stride = self._stride, None
         assert stride is not None
@@ -242,7 +254,7 @@ class Replica:
             self._let_go()
         if self._scheduler.keeps_batch:
             self._dissolve()
-        self._begin_at(end_s)
+        self._go_on()
 
     def _complete_decodes(self, stride: Stride, end_s: float) -> list[Request]:
         running, k = self._state.running, stride.iterations

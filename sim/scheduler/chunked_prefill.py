@@ -49,7 +49,7 @@ class ChunkedPrefill(Scheduler):
 
     def _admit(self, state: State, decision: Decision) -> None:
         running, kv = state.running, state.kv
-        budget = self.max_num_batched_tokens - running.decoding - sum(tokens for _, tokens in decision.prefills)
+        budget = self.max_num_batched_tokens - running.decoding - sum([tokens for _, tokens in decision.prefills])
         while True:
             if len(running) >= self.max_num_seqs:
                 decision.blocked = Blocked.MAX_NUM_SEQS

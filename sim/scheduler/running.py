@@ -133,7 +133,10 @@ class Running:
         if iterations == 1:  # by far the most frequent question
             return self._new_blocks[start % size]
         cycles, rest = divmod(iterations, size)
-        return cycles * self.decoding + sum(self._new_blocks[(start + j) % size] for j in range(rest))
+        first = start % size
+        once = self._new_blocks[first : first + rest]
+        wrapped = self._new_blocks[: first + rest - size] if first + rest > size else ()
+        return cycles * self.decoding + sum(once) + sum(wrapped)
 
     def affordable(self, blocks: int, *, after: int = 0) -> int:
         """Return how many iterations, which follow the next *after* ones, *blocks* free blocks suffice for."""
@@ -145,6 +148,16 @@ class Running:
             if left < 0:
                 return cycles * size + j
         return (cycles + 1) * size
+
+    def window_tokens(self) -> tuple[int, ...]:
+        """Return `context_tokens` capped at each window."""
+        return tuple([window.context_tokens(self.iteration) for window in self.windows]) if self.windows else ()
+
+    def next_change(self) -> float:
+        """Return for how many iterations nobody finishes before the last, and nobody's context reaches a window."""
+        finish = self.next_finish()
+        crossings = [window.next_crossing(self.iteration) for window in self.windows] if self.windows else ()
+        return min(finish, *crossings) if crossings else finish
 
     def next_finish(self) -> int:
         """Return the iterations up to and including the one in which the next decode finishes."""
