@@ -74,9 +74,16 @@ _BY_DATE = {
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?")
 
 
-@functools.cache
 def gpu_name(cell: str) -> str:
     """Return the hardware profile that *cell* means; raise `NotModelledError` if there is none."""
+    name = _known_gpu(cell)
+    if name is None:
+        raise NotModelledError(f"no hardware profile for {cell!r}")
+    return name
+
+
+@functools.cache
+def _known_gpu(cell: str) -> str | None:
     plain = _WHOLE_BOX.sub("", cell)
     known = [re.sub(pattern, name, cell) for pattern, name in _GPUS if re.fullmatch(pattern, cell)]
     for name in (*known, cell, plain, re.sub(r"-\d+GB$", "", plain)):
@@ -84,12 +91,15 @@ def gpu_name(cell: str) -> str:
             return load_hardware(name).name
         except ProfileError:
             continue
-    raise NotModelledError(f"no hardware profile for {cell!r}")
+    return None
 
 
 @functools.cache
-def _profile_path(name: str) -> str:
-    return str(find("models", name))
+def _profile_path(name: str) -> str | None:
+    try:
+        return str(find("models", name))
+    except ProfileError:
+        return None
 
 
 def model_name(case: ServingCase) -> str:
@@ -102,10 +112,10 @@ def model_name(case: ServingCase) -> str:
     name = _MODELS.get(plain, plain)
     if re.search(r"DeepSeek-(R1|V3)(-0528)?$", name) and case.text("weight_dtype") in ("nvfp4", "fp4"):
         name = "nvidia/DeepSeek-R1-NVFP4"
-    try:
-        return _profile_path(name)
-    except ProfileError:
-        raise NotModelledError(f"no model profile for {cell!r}") from None
+    path = _profile_path(name)
+    if path is None:
+        raise NotModelledError(f"no model profile for {cell!r}")
+    return path
 
 
 def is_moe(model: Model) -> bool:

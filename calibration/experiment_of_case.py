@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from calibration.case_names import gpu_name, is_moe, kv_dtype, model_name, quantization, version_of
 from calibration.memory_cases import NotModelledError
 from calibration.serving_cases import ServingCase
-from sim.errors import ConfigError
+from sim.errors import ConfigError, InfeasibleError
 from sim.experiment import Experiment, experiment_of
 from sim.policy import kinds_of
 from sim.profiles.library import load_model
 from sim.profiles.model import Model
 from sim.scheduler import Scheduler
+from sim.simulate import Setup, prepare
 from sim.yamlfile import Document
 
-__all__ = ["Prepared", "experiment_of_case"]
+__all__ = ["Prepared", "experiment_of_case", "prepared_to_fit"]
 
 MOST_REQUESTS = 2560
 """Requests simulated of a longer run: ten times 256 users, or twice as many as there are users."""
 OPEN_LOOP_REQUESTS = 2000
 """The same of an open loop, whose means need fewer."""
 _CONTEXT_MARGIN = 1.1
+_ROOMIER = 0.95
 _FLAGS = ("max_num_seqs", "max_num_batched_tokens")
+_TENSORRT_TOKENS = 8192
+"""Default of max_num_tokens."""
 _SHAREGPT_SIGMA = (1.2, 1.0)
 """Standard deviation of ln(length) of prompts and answers in the ShareGPT sample of ``vllm bench serve``."""
 
@@ -69,6 +74,30 @@ def experiment_of_case(case: ServingCase, open_loop_requests: int = OPEN_LOOP_RE
         raise NotModelledError(problem.message) from None
 
 
+def prepared_to_fit(case: ServingCase, open_loop_requests: int = OPEN_LOOP_REQUESTS) -> tuple[Prepared, Setup]:
+    """Return the experiment of *case* made ready.
+
+    The run took place, so that its model did fit: where that is by a hair, more memory than the default was used.
+
+    Raises
+    ------
+    NotModelledError, UserError
+        As `experiment_of_case` and `prepare` do.
+    InfeasibleError
+        If it does not fit even so.
+    """
+    prepared = experiment_of_case(case, open_loop_requests)
+    try:
+        return prepared, prepare(prepared.experiment)
+    except InfeasibleError:
+        if case.text("gpu_memory_utilization"):
+            raise
+    roomier = ServingCase({**case.row, "gpu_memory_utilization": str(_ROOMIER)})
+    prepared = experiment_of_case(roomier, open_loop_requests)
+    prepared.assumed.append(f"gpu_memory_utilization {_ROOMIER}, since the run did fit")
+    return prepared, prepare(prepared.experiment)
+
+
 def _refuse_unmodelled(case: ServingCase) -> None:
     mode, quality = case.text("mode"), case.text("quality")
     if mode not in ("", "agg"):
@@ -94,6 +123,8 @@ def _deployment(draft: _Draft) -> dict[str, Any]:
     case = draft.case
     tp, ep, dp = _ranks(draft)
     parallelism = {"tp": tp, "pp": case.whole("pp") or 1, "ep": ep}
+    if re.match(r"llama\.cpp", case.text("engine")):
+        parallelism = {"pp": tp}  # it gives whole layers to each accelerator
     weights = quantization(case, draft.model)
     kept = kv_dtype(case, draft.model, draft.assumed)
     return {
@@ -154,7 +185,22 @@ def _scheduler(draft: _Draft, of_version: str) -> dict[str, Any]:
         draft.assumed.append(f"scheduler {kind} is not simulated: chunked_prefill")
         kind = "chunked_prefill"
     flags = {flag: case.whole(flag) for flag in _FLAGS}
+    if kind == "inflight" and flags["max_num_batched_tokens"] is None:
+        flags["max_num_batched_tokens"] = _whole_prompts(draft)
     return {"kind": kind} | {flag: value for flag, value in flags.items() if value is not None}
+
+
+def _whole_prompts(draft: _Draft) -> int | None:
+    """Return a budget that holds a whole prompt beside all decodes, as whoever does not cut prompts must set it.
+
+    InferenceX rounds prompt + users + 64 up to a multiple of 64 for TensorRT-LLM. None where the default does.
+    """
+    users = draft.case.whole("load_value") or 1 if draft.case.text("load_type") == "concurrency" else 1
+    needed = -(-(_bounds(draft)[0] + users + 64) // 64) * 64
+    if needed <= _TENSORRT_TOKENS:
+        return None
+    draft.assumed.append(f"max_num_batched_tokens {needed}: prompts are not cut")
+    return needed
 
 
 def _max_model_len(draft: _Draft) -> int:
@@ -203,7 +249,13 @@ def _lengths(draft: _Draft) -> dict[str, Any]:
 
 
 def _in_lockstep(case: ServingCase) -> bool:
-    return case.text("load_type") == "concurrency" and (case.number("load_value") or 1) > 1
+    """Tell whether answers of one length would keep users in step for ever though real ones drift apart.
+
+    Those of SGLang 0.5.1, which prefills alone, really stay in step; those of 0.5.6 do not.
+    """
+    users = case.number("load_value") or 1
+    stays = case.text("engine") == "sglang" and case.text("engine_version").startswith(("0.4", "0.5.1"))
+    return case.text("load_type") == "concurrency" and users > 1 and not stays
 
 
 def _around(mean: float, deviation: float) -> tuple[float, float]:

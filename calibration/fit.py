@@ -20,7 +20,7 @@ from calibration.summary_of_cases import error_statistics
 from sim.errors import UserError
 from sim.profiles.calibrated_engine import EngineConstants
 
-__all__ = ["Outcome", "Row", "fit", "fit_points"]
+__all__ = ["Outcome", "Row", "fit", "fit_points", "profile_yaml"]
 
 _HELD_OUT = 5
 """One run in so many is kept back."""
@@ -87,22 +87,32 @@ class Outcome:
 
     @property
     def published(self) -> EngineConstants:
-        """The constants with the number of runs kept back and their errors."""
+        """The constants with their errors on the runs that were kept back."""
         errors = sorted(abs(row.error_pct) / 100 for row in self.rows if row.held_out)
-        update: dict[str, Any] = {"held_out_rows": len(self.held_out)}
+        update = {}
         if errors:
-            update |= {"median_error": round(median(errors), 4), "p90_error": round(_quantile(errors, 0.9), 4)}
+            update = {"median_error": round(median(errors), 4), "p90_error": round(_quantile(errors, 0.9), 4)}
         return self.fitted.constants.model_copy(update={"fit": self.fitted.constants.fit.model_copy(update=update)})
 
     def as_yaml(self, name: str) -> str:
         """Return the calibrated profile *name* with this fit as its only entry."""
-        from ruamel.yaml import YAML
+        return profile_yaml(name, [self.published], self.fitted.constants.fit.source)
 
-        entry = self.published.model_dump(mode="json", exclude_defaults=True)
-        stream = io.StringIO()
-        document = {"name": name, "sources": {"all": self.fitted.constants.fit.source}, "entries": [entry]}
-        YAML().dump(document, stream)
-        return stream.getvalue()
+
+def profile_yaml(name: str, entries: Sequence[EngineConstants], source: str) -> str:
+    """Return the calibrated profile of an engine, one line a constant."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.comments import CommentedMap
+
+    yaml, stream = YAML(), io.StringIO()
+    yaml.width = 120
+    dumped: list[dict[str, Any]] = [each.model_dump(mode="json", exclude_defaults=True) for each in entries]
+    for each in dumped:
+        for constant, fields in each["constants"].items():
+            each["constants"][constant] = CommentedMap(fields)
+            each["constants"][constant].fa.set_flow_style()
+    yaml.dump({"name": name, "sources": {"all": source}, "entries": dumped}, stream)
+    return stream.getvalue()
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import io
 import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from calibration.case_names import gpu_name, version_of
-from calibration.fit import Outcome, fit_points
+from calibration.fit import Outcome, fit_points, profile_yaml
 from calibration.fit_constants import Point, points_of
 from calibration.leave_out import Errors, errors_with, leave_one_model_out
 from calibration.memory_cases import NotModelledError
@@ -131,11 +130,11 @@ def entry(recipe: Recipe, outcome: Outcome) -> EngineConstants:
 
 
 def for_all(entries: Sequence[EngineConstants]) -> Iterator[EngineConstants]:
-    """Yield an entry without accelerators for each range of versions: medians of its entries, factors left out."""
-    ranges: dict[tuple[str, str | None], list[EngineConstants]] = defaultdict(list)
-    for each in entries:
-        ranges[each.since, each.before].append(each)
-    for (since, before), found in ranges.items():
+    """Yield an entry without accelerators for each range of versions: medians of those that hold in it, no factors."""
+    starts = sorted({each.since for each in entries}, key=_order)
+    for since, before in zip(starts, [*starts[1:], None], strict=True):
+        found = [each for each in entries if _order(each.since) <= _order(since) < _order(each.before or "999")]
+        before = before or found[0].before
         constants = {}
         for name in found[0].constants:
             if name.endswith("_factor"):
@@ -153,17 +152,6 @@ def for_all(entries: Sequence[EngineConstants]) -> Iterator[EngineConstants]:
         )
 
 
-def write(engine: str, entries: Sequence[EngineConstants], folder: Path, source: str) -> None:
-    """Write the profile of *engine*."""
-    from ruamel.yaml import YAML
-
-    yaml, stream = YAML(), io.StringIO()
-    yaml.width = 120
-    dumped: list[dict[str, Any]] = [each.model_dump(mode="json", exclude_defaults=True) for each in entries]
-    yaml.dump({"name": engine, "sources": {"all": source}, "entries": dumped}, stream)
-    (folder / f"{engine}.yaml").write_text(stream.getvalue(), encoding="utf-8")
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fit all recipes, print what came of them and of leaving out, and write one profile an engine."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -177,7 +165,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for engine, recipes in _by_engine(options.engine).items():
         found = [(recipe, outcome) for recipe in recipes if (outcome := fit_recipe(recipe, cases, source)) is not None]
         entries = [entry(recipe, outcome) for recipe, outcome in found]
-        write(engine, [*entries, *for_all(entries)], options.output, source)
+        profile = profile_yaml(engine, [*entries, *for_all(entries)], source)
+        (options.output / f"{engine}.yaml").write_text(profile, encoding="utf-8")
         for line in _report(found):
             sys.stdout.write(line + "\n")
         sys.stdout.flush()
@@ -202,9 +191,10 @@ def _report(found: Sequence[tuple[Recipe, Outcome]]) -> Iterator[str]:
         for model, errors in leave_one_model_out(outcome.fitted):
             yield f"left out {model}: {_shown(errors)}"
     for recipe, outcome in found:
-        others = [entry(*pair) for pair in found if pair[0].gpus != recipe.gpus and pair[0][1:3] == recipe[1:3]]
-        if others:
-            errors = errors_with(outcome.fitted.problem.points, next(for_all(others)))
+        others = [entry(*pair) for pair in found if pair[0].gpus != recipe.gpus]
+        holding = [each for each in for_all(others) if _order(each.since) <= _order(recipe.since)]
+        if holding:
+            errors = errors_with(outcome.fitted.problem.points, holding[-1])
             yield f"{recipe.since} on {', '.join(recipe.gpus)} by the other accelerators: {_shown(errors)}"
 
 

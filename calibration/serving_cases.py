@@ -42,6 +42,8 @@ METRICS = (
 )
 """Columns that are measured, and so predicted under the same name."""
 
+_CHUNKED = 1.5
+"""Times the TPOT above which an ITL must be one of chunks."""
 _SAID_OF_A_ROW = frozenset({"case_id", "source", *METRICS})
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
@@ -81,9 +83,12 @@ class ServingCase:
 
     @property
     def measured(self) -> dict[str, float]:
-        """What was measured, by column."""
-        found = {metric: self.number(metric) for metric in METRICS}
-        return {metric: value for metric, value in found.items() if value is not None and 0 < value < math.inf}
+        """What was measured, by column; gaps between chunks of several tokens are none between tokens."""
+        cells = {metric: self.number(metric) for metric in METRICS}
+        found = {metric: value for metric, value in cells.items() if value is not None and 0 < value < math.inf}
+        if found.get("itl_mean_ms", 0.0) > _CHUNKED * found.get("tpot_mean_ms", math.inf):
+            return {metric: value for metric, value in found.items() if not metric.startswith("itl")}
+        return found
 
     @property
     def question(self) -> tuple[tuple[str, str], ...]:

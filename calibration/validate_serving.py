@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from calibration.experiment_of_case import experiment_of_case
+from calibration.experiment_of_case import prepared_to_fit
 from calibration.memory_cases import NotModelledError
 from calibration.serving_cases import ServingCase, described, intervals, predictions
 from sim.errors import InfeasibleError, UserError
@@ -47,9 +47,9 @@ def predict(case: ServingCase) -> Answer:
     began_s = time.process_time()
     answer: Answer = {"predicted": {}, "interval": {}, "assumed": [], "skipped": None}
     try:
-        prepared = experiment_of_case(case)
+        prepared, setup = prepared_to_fit(case)
         answer["assumed"] = prepared.assumed
-        result = simulate(prepared.experiment)
+        result = simulate(prepared.experiment, setup=setup)
         answer |= {"predicted": predictions(result.summary), "interval": intervals(result.summary)}
         answer |= {"load": load_of(result.requests), "running": result.summary.max_concurrent_requests}
     except NotModelledError as problem:

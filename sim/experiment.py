@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from sim.cost import AnyCostModel, Roofline
 from sim.metrics.slo import SLO
@@ -24,6 +24,8 @@ from sim.yamlfile import Document, read_yaml, validate
 
 __all__ = ["Deployment", "EngineOptions", "Experiment", "Prices", "defaults_used", "load_experiment"]
 
+_MOST_GPUS = 2**15  # each of its replicas is an object
+
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -36,6 +38,12 @@ class Deployment(_Section):
     replicas: int = Field(1, ge=1, description="Equal copies of the model behind the router.")
     parallelism: Parallelism = Field(Parallelism(), description="How one replica spreads over accelerators.")
     quantization: Quantization = Field(Quantization(), description="Data types; missing: the checkpoint's own.")
+
+    @model_validator(mode="after")
+    def _of_this_world(self) -> Self:
+        if (gpus := self.replicas * self.parallelism.gpus) > _MOST_GPUS:
+            raise ValueError(f"{gpus:,} accelerators: at most {_MOST_GPUS:,} are simulated")
+        return self
 
 
 class AllToAll(_Section):

@@ -15,6 +15,7 @@ __all__ = [
     "GB",
     "GIB",
     "KIB",
+    "LARGEST",
     "MIB",
     "Bytes",
     "BytesPerSecond",
@@ -28,6 +29,9 @@ __all__ = [
 
 KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
 KB, MB, GB, TB = 1e3, 1e6, 1e9, 1e12
+
+LARGEST = 1e18
+"""Largest number, and one over the smallest, that is read: no quantity here is beyond, and within it none overflows."""
 
 _SCALES = {
     "seconds": {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0},

@@ -58,10 +58,12 @@ def test_the_schema_file_is_current():
         ("sim.workload.lengths", LengthPolicy),
     ],
 )
-def test_every_policy_is_frozen_and_documented(package, base):
+def test_every_policy_is_frozen_documented_and_in_the_readme(package, base):
+    readme = (ROOT / "README.md").read_text()
     for kind, policy in kinds_of(package, base).items():
         assert policy.model_config["frozen"], kind
         assert policy.__doc__, kind
+        assert f"`{kind}`" in readme, f"README.md does not name the kind {kind}"
         assert issubclass(policy, BaseModel)
 
 

@@ -16,7 +16,7 @@ _REPLICAS = 2**32  # more than a cluster can have
 
 
 class Moment(Event):
-    """Calls *action* with itself at *at_s* [s]; of one instant the lowest *rank* is first, then the lowest *replica*."""
+    """Calls *action* with itself at *at_s* [s]; of one instant the lowest *rank* is first, then *replica*."""
 
     def __init__(
         self, env: Environment, at_s: float, action: Callable[[Event], None], rank: int, replica: int = 0

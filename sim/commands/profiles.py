@@ -9,7 +9,7 @@ from typing import get_args
 
 from sim.errors import ProfileError, SimError, did_you_mean
 from sim.profiles.describe import describe
-from sim.profiles.library import Kind, find, load, load_model, names
+from sim.profiles.library import Kind, find, load, load_model, names, profile_text
 from sim.profiles.model_yaml import to_yaml
 from sim.report.json import to_json
 
@@ -22,15 +22,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
     actions = parser.add_subparsers(title="actions", required=True, metavar="ACTION")
     lister = actions.add_parser("list", help="names of all profiles")
-    lister.add_argument("kind", nargs="?", choices=KINDS, help="only of this kind")
+    lister.add_argument(
+        "kind", nargs="?", choices=KINDS, help="only of this kind (default: all but calibrated constants)"
+    )
     lister.set_defaults(action=_list)
     shower = actions.add_parser("show", help="one profile; a model also by path to its config.json or folder")
-    shower.add_argument("name", metavar="NAME|PATH")
+    shower.add_argument("name", metavar="NAME|PATH", help="profile of any kind, or a model's file or folder")
     shower.add_argument("--format", choices=("yaml", "json"), default="yaml", help="the file, or its numbers")
     shower.set_defaults(action=_show)
     adder = actions.add_parser("add", help="make a model profile of a Hugging Face config.json or model folder")
-    adder.add_argument("config", metavar="config.json")
-    adder.add_argument("-o", "--output", metavar="FILE.yaml", help="missing: profiles/models/NAME.yaml here")
+    adder.add_argument("config", metavar="config.json", help="the file, or the folder that holds it")
+    adder.add_argument("-o", "--output", metavar="FILE.yaml", help="default: profiles/models/NAME.yaml here")
     adder.set_defaults(action=_add)
     actions.add_parser("check", help="read every profile and say what is wrong").set_defaults(action=_check)
 
@@ -42,7 +44,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    for kind in (options.kind,) if options.kind else KINDS:
+    every = tuple(kind for kind in KINDS if not kind.startswith("calibrated/"))
+    for kind in (options.kind,) if options.kind else every:
         print(f"{kind}:")
         print("\n".join(f"  {name}" for name in names(kind)))
     return 0
@@ -51,8 +54,7 @@ def _list(options: argparse.Namespace) -> int:
 def _show(options: argparse.Namespace) -> int:
     kind = _kind_of(options.name)
     if options.format == "yaml":
-        path = find(kind, options.name)
-        print((path / "config.json" if path.is_dir() else path).read_text(encoding="utf-8").rstrip())
+        print(profile_text(kind, options.name).rstrip())
         return 0
     facts = describe(load_model(options.name)) if kind == "models" else load(kind, options.name).model_dump(mode="json")
     print(to_json(facts))
@@ -74,7 +76,10 @@ def _kind_of(name: str) -> Kind:
 def _add(options: argparse.Namespace) -> int:
     model = load_model(options.config)
     path = Path(options.output or Path("profiles", "models", f"{model.name}.yaml"))
-    to_yaml(model, path)
+    try:
+        to_yaml(model, path)
+    except OSError as problem:
+        raise ProfileError(f"cannot be written: {problem.strerror}", file=str(path)) from None
     print(path)
     return 0
 

@@ -17,11 +17,22 @@ __all__ = ["add_arguments", "run"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("experiment", metavar="EXP.yaml")
-    parser.add_argument("--set", action="append", default=[], metavar="a.b=c", help="override a field; repeatable")
+    parser.add_argument("experiment", metavar="EXP.yaml", help="the experiment")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="a.b=c",
+        help="override a field, such as deployment.replicas=2; repeatable",
+    )
     parser.add_argument("--out", metavar="DIR", help="write result, rows, timeline, Perfetto trace and manifest there")
-    parser.add_argument("--format", choices=("table", "vllm", "json"), default="table", help="form of the result")
-    parser.add_argument("--seed", metavar="N", help="instead of the experiment's seed")
+    parser.add_argument(
+        "--format",
+        choices=("table", "vllm", "json"),
+        default="table",
+        help="form of the result; vllm: as `vllm bench serve` prints it",
+    )
+    parser.add_argument("--seed", metavar="N", help="seed (default: the experiment's)")
     parser.add_argument("--quiet", action="store_true", help="no progress and no defaults on stderr")
 
 
@@ -29,11 +40,13 @@ def run(options: argparse.Namespace) -> int:
     """Simulate the experiment and report."""
     seed = [] if options.seed is None else [f"seed={options.seed}"]
     experiment = load_experiment(options.experiment, [*options.set, *seed])
-    folder = writable_folder(options.out) if options.out else None
+    folder = writable_folder(options.out) if options.out is not None else None
     with _progress(options.quiet) as on_progress:
         result = simulate(experiment, on_progress)
     if not options.quiet:
-        print(report.defaults_line(result), file=sys.stderr)
+        print(report.defaults_text(result), file=sys.stderr)
+        if experiment.sweep is not None:
+            print("note: this is one run; its `sweep:` is for `python -m sim sweep`", file=sys.stderr)
     if folder is not None:
         report.write(result, folder)
     report.show(result, options.format)

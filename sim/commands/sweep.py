@@ -23,11 +23,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", metavar="EXP.yaml", help="its `sweep:` says which points")
     parser.add_argument("--out", metavar="DIR", required=True, help="write sweep.parquet there")
     parser.add_argument("--resume", action="store_true", help="keep the points that DIR has already")
-    parser.add_argument("--set", action="append", default=[], metavar="a.b=c", help="override a field; repeatable")
-    parser.add_argument("--seed", metavar="N", help="instead of the experiment's seed")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="a.b=c",
+        help="override a field, such as deployment.replicas=2; repeatable",
+    )
+    parser.add_argument("--seed", metavar="N", help="seed (default: the experiment's)")
     parser.add_argument("--backend", choices=get_args(Backend), default="local", help="where the points are computed")
-    parser.add_argument("--address", help="of a running Dask or Ray cluster; missing: one on this machine")
-    parser.add_argument("--workers", type=_count, metavar="N", help="processes; missing: one a core")
+    parser.add_argument("--address", help="of a running Dask or Ray cluster (default: one on this machine)")
+    parser.add_argument("--workers", type=_count, metavar="N", help="processes (default: one a core)")
     parser.add_argument("--no-cache", action="store_true", help="neither use nor keep results of equal runs")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="how the rows are printed")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")

@@ -20,10 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inspector.add_argument("--format", choices=("table", "json"), default="table", help="how the summary is printed")
     inspector.set_defaults(action=_inspect)
     converter = actions.add_parser("convert", help="write a trace in the canonical form, one request a line")
-    converter.add_argument("-o", "--output", metavar="FILE.jsonl", required=True)
+    converter.add_argument("-o", "--output", metavar="FILE.jsonl", required=True, help="file to write")
     converter.set_defaults(action=_convert)
     for action in (inspector, converter):
-        action.add_argument("trace", metavar="FILE", type=Path)
+        action.add_argument("trace", metavar="FILE", type=Path, help="CSV or JSON Lines, plain or gzip")
         action.add_argument(
             "--trace-format", choices=(AUTO, *sorted(adapters())), default=AUTO, help="instead of telling by content"
         )

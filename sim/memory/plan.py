@@ -204,11 +204,11 @@ class MemoryPlan:
         if self.obstacles:
             return f"{self.deployment.model.name} cannot be cut so", "; ".join(self.obstacles)
         usable, visible = rank.usable_bytes / GIB, rank.visible_bytes / GIB
-        has = f"{usable:.2f} GiB of {visible:.2f} GiB usable on {hardware.name}"
+        has = f"{usable:.2f} GiB usable on {hardware.name}, which has {visible:.2f} GiB"
         if rank.kv_bytes <= 0:
             beside = (rank.usable_bytes - rank.weights_bytes - rank.kv_bytes) / GIB
             needs = f"weights {rank.weights_bytes / GIB:.2f} GiB + {beside:.2f} GiB beside them"
-            return f"{needs} leave {rank.kv_bytes / GIB:.2f} GiB for the KV cache", has
+            return f"{needs} leave nothing for the KV cache ({-rank.kv_bytes / GIB:.2f} GiB too much)", has
         tokens = self.deployment.limits.max_model_len
         needed = self.blocks_needed * self.pool.block_bytes[self.binding_stage] / GIB
         needs = f"{_count(self.sequences_needed)} of {tokens:,} tokens: {needed:.2f} GiB of KV cache needed"

@@ -121,9 +121,14 @@ def _too_short(count: int, needed: float) -> Steadiness:
 
 
 def _overloaded(arrival_s: Floats, end_s: Floats) -> Steadiness:
-    """Compare what came with what was served until the last arrival."""
-    span_s = arrival_s[-1] - arrival_s[0]
-    offered, served = len(arrival_s) / span_s, np.count_nonzero(end_s <= arrival_s[-1]) / span_s
+    """Compare the rate at which requests came with that at which they were served.
+
+    The start, where the first answers are not ready yet, and the end, where nobody comes any more, make the latter
+    look lower than it is; so it is the higher one of that until the last arrival and that until the last answer.
+    """
+    count, start_s, last_s = len(arrival_s), arrival_s[0], arrival_s[-1]
+    offered = count / (last_s - start_s)
+    served = max(np.count_nonzero(end_s <= last_s) / (last_s - start_s), count / (end_s.max() - start_s))
     return Steadiness(
         "overloaded",
         f"Overloaded: {offered:.3g} requests/s arrive and {served:.3g} are served, so the queue grows "

@@ -16,7 +16,7 @@ from sim.profiles.hardware import Hardware
 from sim.profiles.quantization import Dtype
 from sim.units import Bytes, Seconds
 
-__all__ = ["BatchLimits", "Engine", "EngineVersion", "HostTime", "RequestDelay", "Serves", "split_version"]
+__all__ = ["LATEST", "BatchLimits", "Engine", "EngineVersion", "HostTime", "RequestDelay", "Serves", "split_version"]
 
 LATEST = "latest"
 

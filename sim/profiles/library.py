@@ -45,6 +45,7 @@ __all__ = [
     "names",
     "profile_files",
     "profile_hash",
+    "profile_text",
 ]
 
 _ALIASES = re.compile(r"^aliases: \[(.*?)\]", re.MULTILINE | re.DOTALL)
@@ -149,10 +150,23 @@ def find(kind: Kind, name: str, beside: Path | None = None) -> Path:
 
 def profile_hash(kind: Kind, name: str, beside: Path | None = None) -> str:
     """Return the SHA-256 of a profile's file, for a manifest; for a model folder, of its ``config.json``."""
+    return hashlib.sha256(_content(kind, name, beside)[1]).hexdigest()
+
+
+def profile_text(kind: Kind, name: str, beside: Path | None = None) -> str:
+    """Return a profile's file as it is written; for a model folder, its ``config.json``."""
+    path, content = _content(kind, name, beside)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ProfileError("is not UTF-8 text", file=str(path)) from None
+
+
+def _content(kind: Kind, name: str, beside: Path | None) -> tuple[Path, bytes]:
     path = find(kind, name, beside)
     path = path / "config.json" if path.is_dir() else path
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return path, path.read_bytes()
     except OSError as problem:
         raise ProfileError(f"cannot be read: {problem.strerror}", file=str(path)) from None
 

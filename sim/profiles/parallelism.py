@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Parallelism"]
+__all__ = ["MOST_RANKS", "Parallelism"]
+
+MOST_RANKS = 4096
+"""Largest degree of any parallelism: far beyond what anybody runs."""
 
 
 class Parallelism(BaseModel):
@@ -12,10 +15,14 @@ class Parallelism(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    tp: int = Field(1, ge=1, description="`tensor_parallel`: ranks that share every matrix.")
-    pp: int = Field(1, ge=1, description="`pipeline_parallel`: stages of consecutive layers.")
-    dp: int = Field(1, ge=1, description="Attention data parallel: ranks with their own requests and KV.")
-    ep: int = Field(1, ge=1, description="`expert_parallel`: ranks over which the routed experts are spread.")
+    tp: int = Field(1, ge=1, le=MOST_RANKS, description="`tensor_parallel`: ranks that share every matrix.")
+    pp: int = Field(1, ge=1, le=MOST_RANKS, description="`pipeline_parallel`: stages of consecutive layers.")
+    dp: int = Field(
+        1, ge=1, le=MOST_RANKS, description="Attention data parallel: ranks with their own requests and KV."
+    )
+    ep: int = Field(
+        1, ge=1, le=MOST_RANKS, description="`expert_parallel`: ranks over which the routed experts are spread."
+    )
 
     @property
     def gpus(self) -> int:

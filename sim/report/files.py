@@ -34,6 +34,8 @@ def writable_folder(path: str | Path) -> Path:
 
     To be asked before a run, so that no result is lost for want of a place.
     """
+    if not str(path):
+        raise UserError("the name of the folder to write into is empty")
     folder = Path(path)
     probe = folder / f".probe.{os.getpid()}"
     try:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from sim.experiment import defaults_used
+from sim.experiment import Experiment, defaults_used
+from sim.profiles.engine import LATEST
 from sim.report.files import manifest_of, write_run
 from sim.report.json import to_json
-from sim.report.table import print_table
+from sim.report.table import WIDTH, print_table
 from sim.report.vllm import vllm_block
+from sim.scheduler import Scheduler
 from sim.simulate import Result
 from sim.simulate.inputs import input_files
 from sim.units import format_bytes
 
-__all__ = ["defaults_line", "show", "write"]
+__all__ = ["defaults_text", "show", "write"]
 
 
 def show(result: Result, form: str) -> None:
@@ -42,14 +47,34 @@ def write(result: Result, folder: Path) -> list[Path]:
         result.requests,
         result.strides,
         kv_blocks=result.setup.engine.num_blocks,
-        manifest=manifest | {"experiment": experiment.model_dump(mode="json")},
+        manifest=manifest | {"experiment": _as_written(experiment), "defaults": _defaults(result)},
     )
 
 
-def defaults_line(result: Result) -> str:
-    """Name every field that the experiment left open, with the value that was used."""
+def defaults_text(result: Result) -> str:
+    """Name every field that the experiment left open, with the value that was used, a section a line."""
+    sections: defaultdict[str, list[str]] = defaultdict(list)
+    for path, value in _defaults(result).items():
+        section, _, name = path.rpartition(".")
+        sections[section].append(f"{name}={_yaml(value)}")
+    texts = [(f"{section}: " if section else "") + ", ".join(sections[section]) for section in sorted(sections)]
+    lines = (textwrap.fill(text, WIDTH, initial_indent="  ", subsequent_indent="    ") for text in texts)
+    return "\n".join(("defaults used:", *lines))
+
+
+def _as_written(experiment: Experiment) -> dict[str, Any]:
+    """Return the fields that somebody set: to run these again is to run the same again."""
+    return experiment.model_dump(mode="json", exclude_unset=True)
+
+
+def _defaults(result: Result) -> dict[str, Any]:
+    """Return the dotted path and value of every field that was left open and has a value."""
     used = dict(defaults_used(result.experiment)) | dict(result.setup.flags.left_open(result.experiment.engine))
-    return "defaults used: " + ", ".join(f"{path}={used[path]}" for path in sorted(used))
+    return {path: value for path, value in sorted(used.items()) if value is not None}
+
+
+def _yaml(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _about(result: Result) -> Iterator[str]:
@@ -58,11 +83,27 @@ def _about(result: Result) -> Iterator[str]:
     deployment, parallelism = experiment.deployment, experiment.deployment.parallelism
     gpus = f"{deployment.replicas * parallelism.gpus} x {setup.hardware.name}"
     yield f"{experiment.name}: {setup.model.name} on {gpus} ({deployment.replicas} x TP{parallelism.tp})"
-    flags = ", ".join(f"{name} {value}" for name, value in engine.scheduler.model_dump().items() if name != "kind")
-    yield f"{experiment.engine.kind} {experiment.engine.version}, {engine.scheduler.kind} ({flags})"
+    version = experiment.engine.version
+    release = f"{version} (defaults of {setup.version.since})" if version == LATEST else version
+    flags = ", ".join(f"{name} {_yaml(value)}" for name, value in _telling(engine.scheduler))
+    yield f"{experiment.engine.kind} {release}, {engine.scheduler.kind}{f' ({flags})' if flags else ''}"
     pool = f"{engine.num_blocks:,} KV blocks of {engine.block_size} tokens a replica"
     if setup.memory is not None:
         weights, kv = format_bytes(setup.memory.weights_bytes), format_bytes(setup.memory.kv_bytes)
         pool += f"; a GPU holds {weights} of weights and {kv} of KV cache"
     yield pool
-    yield f"{len(result.traffic.requests):,} requests, {experiment.workload.arrivals.kind} arrivals"
+    arrivals = experiment.workload.arrivals
+    written = arrivals.model_dump(mode="json", exclude_unset=True, exclude={"kind"})
+    options = ", ".join(
+        f"{name} {_yaml(value)}" for name, value in written.items() if isinstance(value, str | int | float)
+    )
+    yield f"{len(result.traffic.requests):,} requests, {arrivals.kind} arrivals{f' ({options})' if options else ''}"
+
+
+def _telling(scheduler: Scheduler) -> Iterator[tuple[str, Any]]:
+    """Yield the options that say what *scheduler* does: the limits that it has, and what is not as usual."""
+    for name, field in type(scheduler).model_fields.items():
+        value = getattr(scheduler, name)
+        limit = name.startswith("max_num_") and value is not None
+        if name != "kind" and (limit or value != field.default):
+            yield name, value

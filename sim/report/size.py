@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from sim.errors import ConfigError, InfeasibleError
 from sim.memory import Deployment, Limits, MemoryPlan, nearest_fits, plan, smallest_tp
 from sim.profiles.engine import split_version
+from sim.profiles.hardware import Hardware
 from sim.profiles.library import load_engine, load_hardware, load_model, names
-from sim.profiles.parallelism import Parallelism
+from sim.profiles.parallelism import MOST_RANKS, Parallelism
 from sim.profiles.quantization import Dtype, KvDtype, Quantization
 from sim.report.json import to_json
+from sim.units import LARGEST
 
 __all__ = ["Fit", "add_arguments", "rank_cards", "run_size"]
 
@@ -37,17 +39,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="M", help="model profile, config.json or model folder")
     parser.add_argument("--gpu", metavar="G", help="hardware profile, or 'all' to rank every card")
     for name in _PARALLELISM:
-        parser.add_argument(f"--{name}", type=_positive, metavar="N", help=_help(Parallelism, name))
-    parser.add_argument("--weights", choices=get_args(Dtype), help="data type of the weights")
-    parser.add_argument("--kv-dtype", choices=get_args(KvDtype), help="data type of keys and values")
+        parser.add_argument(f"--{name}", type=_ranks, metavar="N", help=_help(Parallelism, name))
+    parser.add_argument(
+        "--weights", choices=get_args(Dtype), help="data type of the weights (default: the checkpoint's)"
+    )
+    parser.add_argument(
+        "--kv-dtype", choices=get_args(KvDtype), help="data type of keys and values (default: the checkpoint's)"
+    )
     parser.add_argument("--engine", metavar="NAME@VERSION", help="such as vllm@0.19 (default: the newest vllm)")
     parser.add_argument("--max-model-len", type=_positive, metavar="N", help="longest sequence (default: the model's)")
-    parser.add_argument("--max-num-seqs", type=_positive, metavar="N", help="sequences that must fit at once")
-    parser.add_argument("--max-num-batched-tokens", type=_positive, metavar="N", help="tokens of one iteration")
-    parser.add_argument("--gpu-memory-utilization", type=_share, metavar="X", help="share of the memory to use")
-    parser.add_argument("--block-size", type=_positive, metavar="N", help="tokens of one KV block")
-    parser.add_argument("--context", type=_positive, metavar="N", help="length of the sequences to count")
-    parser.add_argument("--format", choices=("table", "json"), default="table")
+    parser.add_argument(
+        "--max-num-seqs", type=_positive, metavar="N", help="sequences that must fit at once (default: 1)"
+    )
+    parser.add_argument(
+        "--max-num-batched-tokens", type=_positive, metavar="N", help="tokens of one iteration (default: the engine's)"
+    )
+    parser.add_argument(
+        "--gpu-memory-utilization", type=_share, metavar="X", help="share of the memory to use (default: the engine's)"
+    )
+    parser.add_argument(
+        "--block-size", type=_positive, metavar="N", help="tokens of one KV block (default: the engine's)"
+    )
+    parser.add_argument("--context", type=_positive, metavar="N", help="length of the sequences to count [tokens]")
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="form of the answer")
 
 
 def _help(section: type[Parallelism], name: str) -> str:
@@ -56,8 +70,15 @@ def _help(section: type[Parallelism], name: str) -> str:
 
 def _positive(text: str) -> int:
     value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    if not 1 <= value <= LARGEST:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to {LARGEST:g}")
+    return value
+
+
+def _ranks(text: str) -> int:
+    value = _positive(text)
+    if value > MOST_RANKS:
+        raise argparse.ArgumentTypeError(f"{text} is not at most {MOST_RANKS}")
     return value
 
 
@@ -76,8 +97,8 @@ def run_size(options: argparse.Namespace) -> int:
     InfeasibleError
         After printing: it does not fit, with the nearest changes that do.
     """
-    deployment = _deployment(options)
-    return _run_all(deployment, options) if options.gpu == ALL_CARDS else _run_one(deployment, options)
+    hardware, deployed_on = _described(options)
+    return _run_all(deployed_on, options) if hardware is None else _run_one(deployed_on(hardware), options)
 
 
 def _run_one(deployment: Deployment, options: argparse.Namespace) -> int:
@@ -93,8 +114,11 @@ def _run_one(deployment: Deployment, options: argparse.Namespace) -> int:
     return 0
 
 
-def _run_all(deployment: Deployment, options: argparse.Namespace) -> int:
-    fits = rank_cards(deployment, names("hardware"))
+def _run_all(deployed_on: Callable[[Hardware], Deployment], options: argparse.Namespace) -> int:
+    if options.tp is not None:
+        raise ConfigError("--tp does not go with --gpu all, which finds the smallest tp of every card")
+    fits = rank_cards(deployed_on(load_hardware(card)) for card in names("hardware"))
+    deployment = fits[0].plan.deployment
     if options.format == "json":
         sys.stdout.write(to_json({"cards": [_row(fit) for fit in fits]}) + "\n")
     else:
@@ -110,13 +134,12 @@ def _row(fit: Fit) -> dict[str, Any]:
     return {"gpu": fit.plan.deployment.hardware.name, "tp": fit.tp, **fit.plan.to_json()}
 
 
-def rank_cards(deployment: Deployment, cards: Iterable[str]) -> list[Fit]:
-    """Return every card with the smallest tp that fits: fewest cards first, then the least memory in all.
+def rank_cards(deployments: Iterable[Deployment]) -> list[Fit]:
+    """Return every deployment with the smallest tp that fits: fewest cards first, then the least memory in all.
 
     What does not fit within a node comes last, with its plan at the most ranks that the model can be cut for.
     """
-    found = [_fit(replace(deployment, hardware=load_hardware(card))) for card in cards]
-    return sorted(found, key=lambda fit: (not fit.plan.fits, fit.tp, fit.plan.ranks[0].visible_bytes))
+    return sorted(map(_fit, deployments), key=lambda fit: (not fit.plan.fits, fit.tp, fit.plan.ranks[0].visible_bytes))
 
 
 def _fit(deployment: Deployment) -> Fit:
@@ -125,9 +148,14 @@ def _fit(deployment: Deployment) -> Fit:
     return Fit(tp, plan(replace(deployment, parallelism=own)))
 
 
-def _deployment(options: argparse.Namespace) -> Deployment:
-    """Return what the options describe, on top of the experiment where one is given."""
-    base = _from_experiment(options) if options.experiment else _from_names(options)
+def _described(options: argparse.Namespace) -> tuple[Hardware | None, Callable[[Hardware], Deployment]]:
+    """Return the accelerator, None for all, and what the options describe on one, with its own default limits."""
+    hardware, base_on = _from_experiment(options) if options.experiment else _from_names(options)
+    return hardware, lambda card: _with_flags(base_on(card), options)
+
+
+def _with_flags(base: Deployment, options: argparse.Namespace) -> Deployment:
+    """Return *base* with what the options say."""
     written = {name: getattr(options, name) for name in _PARALLELISM if getattr(options, name) is not None}
     types = {"weights": options.weights, "kv_cache": options.kv_dtype}
     limits = {name: getattr(options, name) for name in _LIMITS if getattr(options, name) is not None}
@@ -139,20 +167,23 @@ def _deployment(options: argparse.Namespace) -> Deployment:
     )
 
 
-def _from_names(options: argparse.Namespace) -> Deployment:
+def _from_names(options: argparse.Namespace) -> tuple[Hardware | None, Callable[[Hardware], Deployment]]:
     if options.model is None or options.gpu is None:
         raise ConfigError("size needs an experiment, or --model and --gpu")
     model = load_model(options.model)
-    hardware = load_hardware(names("hardware")[0] if options.gpu == ALL_CARDS else options.gpu)
     name, version = split_version(options.engine or "vllm")
     engine = load_engine(name).at(version)
     length = options.max_model_len or model.max_position_embeddings
-    seqs, tokens = engine.limits_on(hardware, max_model_len=length)
-    limits = Limits(length, seqs, tokens, engine.gpu_memory_utilization, engine.block_size)
-    return Deployment(model, hardware, Quantization(), Parallelism(), engine.memory, limits)
+
+    def on(hardware: Hardware) -> Deployment:
+        seqs, tokens = engine.limits_on(hardware, max_model_len=length)
+        limits = Limits(length, seqs, tokens, engine.gpu_memory_utilization, engine.block_size)
+        return Deployment(model, hardware, Quantization(), Parallelism(), engine.memory, limits)
+
+    return None if options.gpu == ALL_CARDS else load_hardware(options.gpu), on
 
 
-def _from_experiment(options: argparse.Namespace) -> Deployment:
+def _from_experiment(options: argparse.Namespace) -> tuple[Hardware | None, Callable[[Hardware], Deployment]]:
     from sim.experiment import load_experiment
     from sim.simulate.flags import decide
     from sim.simulate.setup import memory_plan
@@ -160,10 +191,14 @@ def _from_experiment(options: argparse.Namespace) -> Deployment:
     experiment = load_experiment(options.experiment)
     beside = experiment.folder
     model = load_model(options.model) if options.model else load_model(experiment.model, beside)
-    own_card = options.gpu is None or options.gpu == ALL_CARDS
-    hardware = load_hardware(experiment.deployment.gpu, beside) if own_card else load_hardware(options.gpu)
     chosen = experiment.engine
     name, version = split_version(options.engine) if options.engine else (chosen.kind, chosen.version)
     engine = load_engine(name, beside).at(version)
-    flags = decide(experiment, model, hardware, engine)
-    return memory_plan(experiment, model, hardware, engine, flags).deployment
+
+    def on(hardware: Hardware) -> Deployment:
+        flags = decide(experiment, model, hardware, engine)
+        return memory_plan(experiment, model, hardware, engine, flags).deployment
+
+    if options.gpu == ALL_CARDS:
+        return None, on
+    return load_hardware(options.gpu) if options.gpu else load_hardware(experiment.deployment.gpu, beside), on

@@ -127,7 +127,8 @@ def _facts(made: MemoryPlan, context: int | None) -> Iterator[str]:
         held = made.concurrency(length)
         most = min(held, made.deployment.limits.max_num_seqs)
         limited = "" if held <= most else f" (max_num_seqs; the cache holds {held:,.0f})"
-        planned = f"plan for {most * low:,.0f} to {most * high:,.0f}"
+        fewest, largest = f"{most * low:,.0f}", f"{most * high:,.0f}"
+        planned = f"plan for {fewest if fewest == largest else f'{fewest} to {largest}'}" if held >= 1 else "not one"
         yield f"sequences of {length:,} tokens at once: {most:,.1f}{limited}; {planned}"
     yield f"(with {HEADROOM[0]:.0%} to {HEADROOM[1]:.0%} of the KV cache as headroom for bursts and longer answers)"
 
@@ -138,7 +139,7 @@ def print_ranking(model: str, fits: Sequence[Fit], context: int) -> None:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in ("card", "cards", "weights GiB", "KV GiB", "KV tokens", f"sequences of {context:,}"):
+    for heading in ("card", "cards", "weights", "KV [GiB a card]", "KV tokens", f"sequences of {context:,} tokens"):
         table.add_column(heading, justify="left" if heading == "card" else "right", no_wrap=True)
     for fit in fits:
         if fit.plan.fits:
@@ -146,8 +147,8 @@ def print_ranking(model: str, fits: Sequence[Fit], context: int) -> None:
             table.add_row(
                 fit.plan.deployment.hardware.name,
                 str(fit.plan.deployment.parallelism.gpus),
-                f"{size['weights_gib']:.1f}",
-                f"{size['kv_gib']:.1f}",
+                f"{size['weights_gib']:,.1f}",
+                f"{size['kv_gib']:,.1f}",
                 f"{size['kv_tokens']:,}",
                 f"{fit.plan.concurrency(context):,.1f}",
             )

@@ -27,6 +27,7 @@ _RESULTS = {
     "cost_usd_per_mtok_output": "$/Mtok",
 }
 """Results in the table, those that any row has."""
+_SHARES = ("kv_utilization_peak",)
 _MOST_ROWS = 50
 _WIDEST = 500  # columns of text: a table is never squeezed
 
@@ -53,10 +54,20 @@ def _table(rows: Sequence[Row]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("point", *_headings(axes), *(_RESULTS[name] for name in results)):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("status", no_wrap=True)
+    bounds = sorted({name for row in rows for name in row if name.startswith("slo.") and name.endswith(".met")})
+    for heading in (*(["SLO"] if bounds else []), "status"):
+        table.add_column(heading, no_wrap=True)
     for row in rows[:_MOST_ROWS]:
-        table.add_row(*(_cell(row.get(name)) for name in ("point", *axes, *results, "status")))
+        cells = [_cell(row.get(name), name) for name in ("point", *axes, *results)]
+        table.add_row(*cells, *([_slo(row, bounds)] if bounds else []), _cell(row.get("status"), "status"))
     return table
+
+
+def _slo(row: Row, bounds: Sequence[str]) -> str:
+    """Return ``met``, or the bounds that a row misses; a bound that nobody measured says nothing."""
+    judged = [name for name in bounds if row.get(name) is not None]
+    missed = ", ".join(name.split(".", 1)[1].removesuffix(".met") for name in judged if not row[name])
+    return f"{missed} MISSED" if missed else "met" if judged else "-"
 
 
 def _axes(rows: Sequence[Row]) -> list[str]:
@@ -71,9 +82,11 @@ def _headings(paths: Sequence[str]) -> list[str]:
     return [end if ends[end := path.rpartition(".")[2]] == 1 else path for path in paths]
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, name: str) -> str:
     if value is None:
         return "-"
+    if name in _SHARES:
+        return f"{value:.1%}"
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
 
 

@@ -14,10 +14,11 @@ from sim.units import format_seconds
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["print_table"]
+__all__ = ["WIDTH", "objective", "print_table"]
 
 _LATENCIES = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "end to end"}
-_WIDTH = 110
+WIDTH = 110
+"""Columns of text, at least."""
 
 
 def print_table(summary: Summary, about: Sequence[str], file: IO[str] | None = None) -> None:
@@ -29,12 +30,14 @@ def print_table(summary: Summary, about: Sequence[str], file: IO[str] | None = N
     from rich.padding import Padding
 
     console = Console(file=file, highlight=False, markup=False, emoji=False)
-    console.width = max(console.width, _WIDTH)
+    console.width = max(console.width, WIDTH)
     for line in about:
         console.print(line, style="bold" if line is about[0] else None)
     console.print(_latencies(summary))
     console.print(Padding(_facts(summary), (0, 2)))
     for warning in summary.warnings:
+        if warning == summary.steadiness.statement:
+            continue  # the line "State" has said it
         console.print(f"  ! {warning}", style="yellow")
 
 
@@ -64,7 +67,7 @@ def _cells(summary: Summary, name: str) -> Iterator[str]:
     yield from (_number(times.percentile(percent) * scale) for percent in PERCENTILES.values())
     if summary.objectives:
         judged = [judgement for judgement in summary.objectives.values() if judgement.clause.latency == name]
-        yield "\n".join(map(_objective, judged))
+        yield "\n".join(map(objective, judged))
         yield "\n".join(_percent(judgement.share_within) for judgement in judged)
 
 
@@ -73,9 +76,11 @@ def _interval(summary: Summary, name: str, per_ms: float) -> str:
     return "-" if interval is None else " - ".join(_number(bound * per_ms) for bound in interval)
 
 
-def _objective(judged: Judgement) -> str:
+def objective(judged: Judgement, *, named: bool = False) -> str:
+    """Say whether a clause of the SLO is met; *named*: with its latency."""
     clause = judged.clause
-    return f"p{clause.percent:g} <= {format_seconds(clause.bound_s)}: {'met' if judged.met else 'MISSED'}"
+    name = f"{_LATENCIES[clause.latency]} " if named else ""
+    return f"{name}p{clause.percent:g} <= {format_seconds(clause.bound_s)}: {'met' if judged.met else 'MISSED'}"
 
 
 def _facts(summary: Summary) -> Table:

@@ -7,7 +7,6 @@ import gzip
 import json
 import math
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,11 +158,12 @@ def convert(path: Path, to: Path, format: str = AUTO) -> int:  # noqa: A002 - as
     content = "".join(f"{json.dumps(_canonical(row), ensure_ascii=False)}\n" for row in rows).encode()
     if to.suffix == ".gz":
         content = gzip.compress(content, mtime=0)
+    temporary = to.parent / f".{to.name}.{os.getpid()}"
     try:
-        with tempfile.NamedTemporaryFile(dir=to.parent, prefix=f".{to.name}-", delete=False) as stream:
-            stream.write(content)
-        os.replace(stream.name, to)
+        temporary.write_bytes(content)
+        os.replace(temporary, to)
     except OSError as problem:
+        temporary.unlink(missing_ok=True)
         raise TraceError(f"cannot be written: {problem.strerror}", file=str(to)) from None
     return len(rows)
 

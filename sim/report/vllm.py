@@ -22,9 +22,7 @@ _LATENCIES = {
 }
 
 
-def vllm_block(
-    result: Mapping[str, Any], *, request_rate: float = math.inf, max_concurrency: int | None = None
-) -> str:
+def vllm_block(result: Mapping[str, Any], *, request_rate: float = math.inf, max_concurrency: int | None = None) -> str:
     """Print *result*, the dictionary of a `Summary`.
 
     As in the original, *request_rate* [1/s] has a line unless it is infinite, *max_concurrency* if there is

@@ -20,9 +20,10 @@ def time_shares(strides: StrideRows, cost: StepCost) -> dict[str, float]:
     busy_s = np.cumsum(strides.duration_s)
     at_s = (np.arange(_SAMPLES) + 0.5) / _SAMPLES * busy_s[-1]
     shares: dict[str, float] = {}
-    for row in np.searchsorted(busy_s, at_s):
-        for resource, share in cost.limits(_batch(strides, int(row), cost.windows)).items():
-            shares[resource] = shares.get(resource, 0.0) + share / _SAMPLES
+    rows, counts = np.unique(np.searchsorted(busy_s, at_s), return_counts=True)
+    for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
+        for resource, share in cost.limits(_batch(strides, row, cost.windows)).items():
+            shares[resource] = shares.get(resource, 0.0) + share * count / _SAMPLES
     return shares
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Range", "Sampled"]
 
+_MOST_AXES = 1000  # more than the fields of an experiment; a Sobol sequence has 21,201 dimensions at most
+
 
 class Range(BaseModel):
     """Numbers from *low* to *high*."""
@@ -41,13 +43,15 @@ class Sampled(Sweep):
 
     __pydantic_extra__: dict[str, Range | Annotated[list[Any], Field(min_length=1)]]
 
-    num_points: int = Field(ge=1, description="Points to spread.")
+    num_points: int = Field(ge=1, le=100_000, description="Points to spread.")
     design_seed: int = Field(1, ge=0, description="Seed of the design itself; no run draws from it.")
 
     @model_validator(mode="after")
     def _has_axes(self) -> Self:
         if not self.axes:
             raise ValueError("no axis: write such as workload.arrivals.rate: {low: 1, high: 20}")
+        if len(self.axes) > _MOST_AXES:
+            raise ValueError(f"{len(self.axes)} axes: at most {_MOST_AXES} are sampled")
         for path, axis in self.axes.items():
             if isinstance(axis, Range) and axis.high <= axis.low:
                 raise ValueError(f"{path}: high ({axis.high:g}) must be above low ({axis.low:g})")

@@ -8,6 +8,7 @@ import streamlit as st
 
 from sim.errors import ConfigError, SimError
 from sim.experiment import experiment_of
+from sim.report.table import objective
 from sim.simulate import Result, simulate
 from sim.yamlfile import parse_yaml
 
@@ -69,9 +70,15 @@ def _show(result: Result) -> None:
     st.table(
         {
             "latency [ms]": list(_LATENCIES.values()),
-            **{name: [f"{values[f'{name}_{key}_ms']:.1f}" for key in _LATENCIES] for name in _STATISTICS},
+            **{name: [f"{values[f'{name}_{key}_ms']:,.1f}" for key in _LATENCIES] for name in _STATISTICS},
         }
     )
-    st.write(result.summary.steadiness.statement)
+    for judged in result.summary.objectives.values():
+        st.write(objective(judged, named=True))
+    if (cost := values["cost_usd_per_mtok_output"]) is not None:
+        st.write(f"\\${cost:,.2f} per million output tokens")
+    statement = result.summary.steadiness.statement
+    st.write(f"Limited by {result.summary.binding.sentence}. {statement}")
     for warning in values["warnings"]:
-        st.warning(warning)
+        if warning != statement:
+            st.warning(warning)

@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from sim.request import Request
 
-__all__ = ["Floats", "Ints", "Measured", "Traffic", "requests_of"]
+__all__ = ["MOST_REQUESTS", "Floats", "Ints", "Measured", "Traffic", "requests_of"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+MOST_REQUESTS = 10_000_000
+"""Most requests of a run, all of which are in memory at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from sim.workload.arrivals.base import DrawnArrivals, RecordedArrivals
 from sim.workload.lengths import AnyLengths
 from sim.workload.patience import Patience
 from sim.workload.prefix import SharedPrefix
-from sim.workload.traffic import Traffic, requests_of
+from sim.workload.traffic import MOST_REQUESTS, Traffic, requests_of
 
 __all__ = ["DEFAULT_REQUESTS", "Workload", "generate"]
 
@@ -28,7 +28,7 @@ class Workload(BaseModel):
     arrivals: AnyArrivals = Field(description="When requests are sent.")
     lengths: AnyLengths | None = Field(None, description="How long prompts and answers are; a trace brings its own.")
     num_requests: int | None = Field(
-        None, ge=1, description=f"Requests to send; missing: {DEFAULT_REQUESTS}, or the whole trace."
+        None, ge=1, le=MOST_REQUESTS, description=f"Requests to send; missing: {DEFAULT_REQUESTS}, or the whole trace."
     )
     shared_prefix: SharedPrefix | None = Field(None, description="A beginning that prompts have in common.")
     patience: Patience | None = Field(None, description="Clients give requests up; missing: they wait for ever.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -9,6 +10,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from pydantic import BaseModel, RootModel, ValidationError
 
 from sim.errors import UserError, did_you_mean
+from sim.units import LARGEST
 from sim.yamlfile.document import Document, PathTuple, shown
 
 __all__ = ["validate"]
@@ -25,24 +27,30 @@ def validate(model_class: type[Model], document: Document) -> Model:
         instance = model_class.model_validate(document.data)
     except ValidationError as problem:
         raise _first_error(model_class, document, problem) from None
-    for path, value in _booleans_as_numbers(instance, document.data, ()):
-        raise document.error(path, f"expected a number, got {shown(value)}")
+    for path, value, expected in _odd_numbers(instance, document.data, ()):
+        raise document.error(path, f"expected {expected}, got {shown(value)}")
     return instance
 
 
-def _booleans_as_numbers(instance: Any, data: Any, path: PathTuple) -> Iterator[tuple[PathTuple, bool]]:
-    # pydantic takes true for 1; nobody who writes it means that.
-    if isinstance(data, bool):
-        if isinstance(instance, int | float) and not isinstance(instance, bool):
-            yield path, data
+def _odd_numbers(instance: Any, data: Any, path: PathTuple) -> Iterator[tuple[PathTuple, Any, str]]:
+    """Yield every number that pydantic takes and nobody means, as it is written and with what was expected."""
+    if isinstance(instance, int | float) and not isinstance(instance, bool):
+        if isinstance(data, bool):  # pydantic takes true for 1
+            yield path, data, "a number"
+        elif _is_absurd(instance):
+            yield path, data, f"a number between {1 / LARGEST:g} and {LARGEST:g}"
     elif isinstance(data, dict):
         instance = instance.root if isinstance(instance, RootModel) else instance
         for key, value in data.items():
             child = instance.get(key) if isinstance(instance, Mapping) else getattr(instance, key, None)
-            yield from _booleans_as_numbers(child, value, (*path, key))
+            yield from _odd_numbers(child, value, (*path, key))
     elif isinstance(data, list) and isinstance(instance, Sequence):
         for index, (child, value) in enumerate(zip(instance, data, strict=False)):
-            yield from _booleans_as_numbers(child, value, (*path, index))
+            yield from _odd_numbers(child, value, (*path, index))
+
+
+def _is_absurd(number: float) -> bool:
+    return number != 0 and math.isfinite(number) and not 1 / LARGEST <= abs(number) <= LARGEST
 
 
 def _first_error(model_class: type[BaseModel], document: Document, problem: ValidationError) -> UserError:

@@ -19,6 +19,11 @@ def test_the_first_visit_shows_a_worked_example():
     ]
     assert float(page.metric[0].value.replace(",", "")) > 100
     assert page.table
+    texts = [element.value for element in page.markdown]
+    assert "TTFT p95 <= 2 s: met" in texts
+    assert "TPOT p95 <= 50 ms: met" in texts
+    assert any("per million output tokens" in text for text in texts)
+    assert any(text.startswith("Limited by ") and "iteration time" in text for text in texts)
 
 
 def test_a_mistake_is_one_line_beside_the_text():

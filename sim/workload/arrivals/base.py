@@ -11,12 +11,14 @@ from pydantic import Field
 
 from sim.policy import Policy
 from sim.workload.streams import stream
-from sim.workload.traffic import Floats, Traffic
+from sim.workload.traffic import MOST_REQUESTS, Floats, Traffic
 
-__all__ = ["ArrivalPolicy", "DrawnArrivals", "OpenLoop", "Rate", "RecordedArrivals", "Schedule", "poisson_s"]
+__all__ = ["ArrivalPolicy", "DrawnArrivals", "OpenLoop", "Rate", "RecordedArrivals", "Schedule", "Slots", "poisson_s"]
 
-Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-"""Requests in a second, positive and finite."""
+Rate = Annotated[float, Field(ge=1e-6, allow_inf_nan=False)]
+"""Requests in a second, at least one in twelve days."""
+Slots = Annotated[int, Field(ge=1, le=MOST_REQUESTS)]
+"""Requests that a client has in flight at most."""
 
 
 class Schedule(NamedTuple):
@@ -50,8 +52,8 @@ class DrawnArrivals(ArrivalPolicy):
 class OpenLoop(DrawnArrivals):
     """Base of policies whose requests come at times of their own, whatever becomes of the ones before."""
 
-    max_concurrency: int | None = Field(
-        None, ge=1, description="Most requests that the client has in flight; later ones wait at the client."
+    max_concurrency: Slots | None = Field(
+        None, description="Most requests that the client has in flight; later ones wait at the client."
     )
 
     @abstractmethod

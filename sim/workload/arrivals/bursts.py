@@ -29,7 +29,7 @@ class BurstArrivals(OpenLoop):
     sigma: float | None = Field(
         None,
         ge=0,
-        allow_inf_nan=False,
+        le=5,
         description="Lengths are lognormal with this standard deviation of their logarithm; missing: exponential.",
     )
 

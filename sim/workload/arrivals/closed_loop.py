@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from sim.units import Seconds
-from sim.workload.arrivals.base import DrawnArrivals, Rate, Schedule, poisson_s
+from sim.workload.arrivals.base import DrawnArrivals, Rate, Schedule, Slots, poisson_s
 from sim.workload.streams import stream
 from sim.workload.traffic import Floats
 
@@ -20,7 +20,7 @@ class ClosedLoopArrivals(DrawnArrivals):
     """Users who send one request at a time, as ``vllm bench serve --max-concurrency`` does."""
 
     kind: Literal["closed_loop"] = "closed_loop"
-    concurrency: int = Field(ge=1, description="Users, and so the most requests in flight.")
+    concurrency: Slots = Field(description="Users, and so the most requests in flight.")
     think_s: Seconds = Field(
         0.0, ge=0, allow_inf_nan=False, description="Mean pause of a user between an answer and the next request [s]."
     )

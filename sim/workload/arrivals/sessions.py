@@ -37,9 +37,9 @@ class SessionArrivals(RecordedArrivals):
     input_tokens: float = Field(120.0, ge=1, allow_inf_nan=False, description="Mean new input of a turn [tokens].")
     output_tokens: float = Field(250.0, ge=1, allow_inf_nan=False, description="Mean answer [tokens].")
     think_s: Seconds = Field(20.0, ge=0, allow_inf_nan=False, description="Mean pause before a later turn [s].")
-    passages: int = Field(0, ge=0, description="Retrieved passages that a turn brings along.")
+    passages: int = Field(0, ge=0, le=10_000, description="Retrieved passages that a turn brings along.")
     passage_tokens: int = Field(400, ge=1, description="Length of a passage [tokens].")
-    corpus: int = Field(10_000, ge=1, description="Different passages; the n-th is as popular as 1/n.")
+    corpus: int = Field(10_000, ge=1, le=10_000_000, description="Different passages; the n-th is as popular as 1/n.")
     max_context_tokens: int = Field(
         32_768, ge=1, description="A session ends before a turn and its answer that would exceed this [tokens]."
     )

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field
 
 from sim.request import Request
 from sim.units import Seconds
-from sim.workload.arrivals.base import Rate, RecordedArrivals, poisson_s
+from sim.workload.arrivals.base import Rate, RecordedArrivals, Slots, poisson_s
 from sim.workload.streams import stream
 from sim.workload.traces import AUTO, TraceRow, known_format, read_trace, tick_s
 from sim.workload.traffic import Floats, Measured, Traffic
@@ -46,8 +46,8 @@ class TraceArrivals(RecordedArrivals):
         description="Poisson rate [requests/s] at which requests and sessions begin, in the trace's order, instead of"
         " the recorded times.",
     )
-    max_concurrency: int | None = Field(
-        None, ge=1, description="Most requests that the client has in flight; later ones wait at the client."
+    max_concurrency: Slots | None = Field(
+        None, description="Most requests that the client has in flight; later ones wait at the client."
     )
 
     def replay(self, limit: int | None, seed: int, beside: Path) -> Traffic:

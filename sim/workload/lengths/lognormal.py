@@ -24,7 +24,7 @@ class LognormalTokens(Distribution):
     )
     median: float | None = Field(None, ge=1, allow_inf_nan=False, description="Median [tokens]; this or `mean`.")
     sigma: float | None = Field(
-        None, ge=0, allow_inf_nan=False, description="Standard deviation of ln(length); this or `p90`."
+        None, ge=0, le=10, description="Standard deviation of ln(length); this or `p90`."
     )
     p90: float | None = Field(None, ge=1, allow_inf_nan=False, description="90 % quantile [tokens], beside `median`.")
     low: int = Field(1, ge=1, description="Shorter draws become this long [tokens].")

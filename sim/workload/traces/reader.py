@@ -89,7 +89,8 @@ def _recognised(record: Record, path: Path) -> type[Adapter]:
     columns = ", ".join(str(column) for column in record)
     hint = next(filter(None, misspelt), "")
     raise TraceError(
-        f"no kind of trace has the columns {columns}{hint}; known kinds: {', '.join(sorted(adapters()))}",
+        f"no kind of trace has the columns {columns}{hint}; the plain one has arrival_s, input_tokens and "
+        f"output_tokens; known kinds: {', '.join(sorted(adapters()))}",
         file=str(path),
         line=1,
     )
@@ -157,6 +158,8 @@ class _File:
     def _json_object(self, line: str) -> Record:
         try:
             record: Any = json.loads(line, parse_constant=_refuse)
+            if "\\ud" in line.casefold():  # half of a surrogate pair is no text, and could not be written again
+                json.dumps(record, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as problem:
             self._fail(f"not JSON: {problem}")
         if not isinstance(record, dict):
@@ -173,6 +176,8 @@ class _File:
                     continue
                 if not header:
                     header = [cell.strip() for cell in cells]
+                    if twice := {column for column in header if column and header.count(column) > 1}:
+                        self._fail(f"column {min(twice)!r} is there twice")
                     continue
                 if len(cells) != len(header):
                     self._fail(f"{len(cells)} cells under a header of {len(header)}")

@@ -12,6 +12,7 @@ from sim.request import Segment
 __all__ = ["Record", "TraceRow", "number", "text", "whole"]
 
 _MOST_TOKENS = 2**31 - 1
+_LATEST_S = 1e12  # 30,000 years, whatever year the clock counts from; microseconds are told apart until then
 
 Record = Mapping[str, Any]
 """One line of a file: keys or column names -> values; a CSV has texts, and `None` for an empty cell."""
@@ -62,6 +63,8 @@ class TraceRow:
             raise ValueError(f"an answer of {self.output_tokens} tokens")
         if self.arrival_s < 0:
             raise ValueError(f"an arrival at {self.arrival_s:g} s, before the start")
+        if max(self.arrival_s, self.think_s or 0.0) > _LATEST_S:
+            raise ValueError(f"an arrival or a pause of more than {_LATEST_S:g} s")
         if self.think_s is not None and self.think_s < 0:
             raise ValueError(f"a pause (think_s) of {self.think_s:g} s")
         if self.turn < 0:

@@ -89,4 +89,4 @@ def test_every_fifth_run_is_kept_back_and_the_better_way_of_host_time_is_chosen(
     assert (len(outcome.used), len(outcome.held_out)) == (6, 1)
     assert outcome.fitted.constants.overlapped is False
     assert outcome.on_held_out["tpot_mean_ms"]["mape"] < 3 < outcome.before["tpot_mean_ms"]["mape"]
-    assert outcome.published.fit.held_out_rows == 1
+    assert outcome.published.fit.median_error < 0.05

@@ -99,7 +99,7 @@ def test_no_memory_is_said_with_numbers():
     made = plan_of(OF, on=card(0.01))
     assert not made.fits
     assert made.num_blocks == 0
-    assert "leave -" in made.reason
+    assert "leave nothing for the KV cache" in made.reason
     assert "0.01 GiB usable on card" in made.reason
     with pytest.raises(InfeasibleError, match="Nearest that fits: more") as raised:
         made.require(["more"])

@@ -69,6 +69,12 @@ def test_an_overload_is_told_with_both_rates():
     assert (offered, served) == (pytest.approx(2.0, rel=0.1), pytest.approx(1.0, rel=0.1))
 
 
+def test_an_overload_in_a_short_run_is_told_with_what_the_whole_run_served():
+    arrival_s = np.linspace(0.0, 10.0, 1000)  # most answers come after the last arrival
+    statement = judge_steadiness(completed(arrival_s, 9 * arrival_s, 1.0, 1.0 + 9 * arrival_s)).statement
+    assert "100 requests/s arrive and 9.9 are served" in statement
+
+
 def test_all_at_once_is_offline():
     at_once = completed(np.zeros(100), np.arange(100.0), np.arange(100.0) + 1, np.arange(100.0) + 2)
     assert judge_steadiness(at_once).verdict == "offline"

@@ -86,6 +86,19 @@ def test_all_cards_are_ranked(capsys):
     assert "the smallest tp that fits" in run(capsys, *arguments)[1]
 
 
+def test_a_card_in_the_ranking_is_as_by_itself(capsys):
+    model = ["--model", "meta-llama/Llama-3.3-70B-Instruct", "--format", "json"]
+    cards = {card["gpu"]: card for card in json.loads(run(capsys, *model, "--gpu", "all")[1])["cards"]}
+    for gpu, tp in (("H100-SXM-80GB", "4"), ("L40S", "8")):  # with 8192 and 2048 tokens of an iteration by default
+        alone = json.loads(run(capsys, *model, "--gpu", gpu, "--tp", tp)[1])
+        assert cards[gpu] == {"gpu": gpu, "tp": int(tp), **alone}
+
+
+def test_the_ranking_chooses_tp_itself(capsys):
+    with pytest.raises(ConfigError, match="--tp does not go with --gpu all"):
+        run(capsys, "--model", "meta-llama/Llama-3.1-8B-Instruct", "--gpu", "all", "--tp", "2")
+
+
 def test_names_are_needed(capsys):
     with pytest.raises(ConfigError, match="--model and --gpu"):
         run(capsys, "--model", "meta-llama/Llama-3.1-8B-Instruct")

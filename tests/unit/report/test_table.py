@@ -67,3 +67,7 @@ def test_long_latencies_are_in_seconds_and_steady_ones_have_intervals():
     assert cells[1] == "s"
     assert float(cells[3]) < 30.0 < float(cells[5])
     assert float(cells[2]) == pytest.approx(30.0, rel=0.1)
+
+
+def test_the_state_is_said_once():
+    assert printed(*two_answers()).count("Too short: 2 requests") == 1

@@ -87,3 +87,11 @@ def test_a_bad_trace_leaves_no_file(tmp_path):
 def test_a_target_that_cannot_be_written(trace, tmp_path):
     with pytest.raises(TraceError, match="cannot be written: No such file or directory"):
         convert(trace, tmp_path / "nowhere" / "out.jsonl")
+
+
+def test_convert_leaves_nothing_behind_where_it_cannot_write(trace, tmp_path):
+    (tmp_path / "folder").mkdir()
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(TraceError, match="cannot be written: Is a directory"):
+        convert(trace, tmp_path / "folder")
+    assert sorted(tmp_path.iterdir()) == before

@@ -58,7 +58,8 @@ class RagPulse(Adapter):
     def finish(self, rows: list[TraceRow]) -> Iterable[str]:
         """Say so if the lengths of the pieces are missing."""
         if not self._tokens_of:
-            yield f"no files {self.companions} with the lengths of prompt pieces beside the trace: prompts share nothing"
+            missing = f"no files {self.companions} with the lengths of prompt pieces beside the trace"
+            yield f"{missing}: prompts share nothing"
 
     def _segments(self, record: Record, input_tokens: int) -> tuple[Segment, ...]:
         """Return the pieces up to the first one of unknown length, cut to the prompt's length."""

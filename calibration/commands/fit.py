@@ -1,0 +1,33 @@
+"""``calibration fit FILE... -o profiles/calibrated/engines/NAME.yaml``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from calibration import report
+from calibration.commands.output import deliver
+from calibration.commands.selection import add_selection, selection_of
+from calibration.fit import fit
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to *parser*."""
+    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument("-o", "--output", metavar="FILE", help="calibrated profile to write; missing: only report")
+    parser.add_argument("--most", type=int, default=60, metavar="N", help="runs to fit to, drawn evenly (60)")
+    add_selection(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what the runs say of the constants, how sure that is, and how well runs that were kept back are met."""
+    selection = selection_of(options)
+    outcome = fit(selection.files, selection.where, selection.assumed, options.most)
+    sys.stdout.write(report.fit(outcome))
+    if options.output is not None:
+        deliver(outcome.as_yaml(Path(options.output).stem), options.output)
+        deliver(report.fit_html(outcome), str(Path(options.output).with_suffix(".html")))
+    return 0

@@ -1,0 +1,45 @@
+"""The error table that comes along, made anew: ``python -m calibration.uncertainty_shipped CASES.csv -o FILE``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from calibration.serving_cases import read_serving_cases
+from calibration.uncertainty import Observed, as_yaml, coverage, error_table, half_of, observed_in
+from calibration.validate_serving import predict_all
+
+__all__ = ["coverage_lines", "main"]
+
+
+def coverage_lines(runs: Sequence[Observed]) -> Iterator[str]:
+    """Yield what share of the runs intervals hold that were made without them."""
+    left_out = {
+        "half of the runs": half_of,
+        "the model": lambda run: run.model,
+        "the accelerator": lambda run: run.gpu,
+    }
+    for what, group_of in left_out.items():
+        found = coverage(runs, group_of)
+        shares = ", ".join(f"{name} {share:.1f} % of {count}" for name, (share, count) in sorted(found.items()))
+        yield f"intervals made without {what} hold: {shares}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Simulate all cases, write the table and print how often it holds."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", type=Path)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    options = parser.parse_args(arguments)
+    cases = list(read_serving_cases(options.cases, None, {"mode": "agg"}))
+    runs = list(observed_in(cases, predict_all(cases)))
+    options.output.write_text(as_yaml(error_table(runs)), encoding="utf-8")
+    for line in coverage_lines(runs):
+        sys.stdout.write(line + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""A command line of sub-commands, each of which is a file that is imported only when its command is called."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import io
+import keyword
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+from sim.errors import SimError, UserError
+
+__all__ = ["execute"]
+
+INTERRUPTED = 130
+
+
+def execute(
+    package: str, commands: Mapping[str, str], description: str, arguments: Sequence[str] | None = None
+) -> int:
+    """Run one command and return its exit status: 0, 2 for input that cannot be used, 3 for infeasible.
+
+    Parameters
+    ----------
+    package
+        Package whose ``commands`` hold a module for each command, with `add_arguments(parser)` and `run(options)`.
+    commands
+        Names of the commands and their lines of help; the module of a Python keyword has an underscore after it.
+    arguments
+        Missing: those of the process.
+    """
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    _ready_stdout()
+    options = _parser(package, commands, description, arguments[0] if arguments else "").parse_args(arguments)
+    try:
+        status: int = options.run(options)
+        sys.stdout.flush()
+    except SimError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return error.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except (BrokenPipeError, SystemExit):  # the reader, such as `head`, has had enough; rich makes the one the other
+        _drop_stdout()
+        return 0
+    except OSError as error:  # of standard output, such as a full disk; of files, each reader tells its own
+        sys.stderr.write(f"error: {error.filename or 'standard output'}: {error.strerror or error}\n")
+        _drop_stdout()
+        return UserError.exit_code
+    except MemoryError:
+        sys.stderr.write("error: this machine has too little memory for that\n")
+        return UserError.exit_code
+    return status
+
+
+def _ready_stdout() -> None:
+    """Let every character be printed, as ``?`` where the encoding lacks it, and nothing fail where nobody listens."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the process lives
+    elif isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _drop_stdout() -> None:
+    """Let what is still buffered go nowhere, so that the interpreter ends without a further error."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(UserError.exit_code, f"error: {message} (see {self.prog} --help)\n")
+
+
+def _parser(package: str, commands: Mapping[str, str], description: str, called: str) -> argparse.ArgumentParser:
+    parser = _Parser(prog=f"python -m {package}", description=description)
+    actions = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=_Parser)
+    for name, line in commands.items():
+        command = actions.add_parser(name, help=line, description=f"{line[0].upper()}{line[1:]}.")
+        if name == called:
+            module = importlib.import_module(f"{package}.commands.{name}{'_' * keyword.iskeyword(name)}")
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
+    return parser

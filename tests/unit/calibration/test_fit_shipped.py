@@ -1,0 +1,77 @@
+from calibration.fit import profile_yaml
+from calibration.fit_shipped import RECIPES, chosen, drawn, for_all
+from calibration.serving_cases import ServingCase
+from sim.profiles.calibrated import Constant, Fit
+from sim.profiles.calibrated_engine import EngineConstants
+from sim.profiles.library import load_calibrated_engine, load_error_table
+
+ROW = {
+    "case_id": "run-1",
+    "engine": "vllm",
+    "engine_version": "0.15.1",
+    "gpu": "H100-80GB-SXM",
+    "mode": "agg",
+    "model": "m",
+    "tp": "1",
+    "load_type": "rate",
+    "load_value": "4",
+    "quality": "ok",
+}
+RECIPE = next(recipe for recipe in RECIPES if recipe[:3] == ("vllm", "0.14", "0.18"))
+
+
+def case(**cells):
+    return ServingCase(ROW | cells)
+
+
+def entry(since, before, gpus, **values):
+    constants = {name: Constant(value=value, bounds=(0, 9)) for name, value in values.items()}
+    return EngineConstants(since=since, before=before, gpus=gpus, constants=constants, fit=Fit(source="test"))
+
+
+def test_a_recipe_takes_runs_of_its_engine_versions_and_accelerator_with_few_users():
+    assert chosen(case(), RECIPE)
+    others = (
+        {"engine_version": "0.18.0"},
+        {"gpu": "L40S"},
+        {"engine": "sglang"},
+        {"quality": "overload"},
+        {"mode": "disagg"},
+        {"load_value": ""},
+        {"load_type": "concurrency", "load_value": "128"},
+        {"load_type": "batch"},
+    )
+    assert not any(chosen(case(**cells), RECIPE) for cells in others)
+
+
+def test_runs_are_drawn_over_models_and_loads_and_each_question_once():
+    cases = [case(case_id=f"run-{model}{load}{copy}", model=model, load_value=load)
+             for model in "ab" for load in "123" for copy in "xyz"]  # fmt: skip
+    found = drawn(cases, 6)
+    assert len({(each.text("model"), each.text("load_value")) for each in found}) == 6
+    assert len(drawn(cases, 100)) == 6
+
+
+def test_other_accelerators_take_the_medians_of_those_that_hold_in_a_range_without_factors():
+    entries = [
+        entry("0.14", "0.18", ("A",), delay_fixed_s=1.0, memory_factor=1.1),
+        entry("0.14", "0.23", ("B",), delay_fixed_s=3.0, memory_factor=0.9),
+        entry("0.18", "0.23", ("A",), delay_fixed_s=5.0, memory_factor=1.2),
+    ]
+    early, late = for_all(entries)
+    assert (early.since, early.before, early.gpus) == ("0.14", "0.18", ())
+    assert (late.since, late.before) == ("0.18", "0.23")
+    assert (early.constants["delay_fixed_s"].value, late.constants["delay_fixed_s"].value) == (2, 4)
+    assert "memory_factor" not in early.constants
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    written = entry("0.14", None, ("L40S",), delay_fixed_s=0.5)
+    (tmp_path / "mine.yaml").write_text(profile_yaml("mine", [written], "test"))
+    assert load_calibrated_engine(str(tmp_path / "mine.yaml")).entries == (written,)
+
+
+def test_the_profiles_that_come_along_hold_for_the_engines_that_were_measured():
+    for engine in ("vllm", "tensorrt-llm", "sglang"):
+        assert load_calibrated_engine(engine).entries
+    assert load_error_table("serving").of("vllm", "H100-SXM-80GB", "busy").rows > 100
