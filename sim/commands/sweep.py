@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import get_args
 
+from sim.errors import UserError
 from sim.experiment import load_experiment
 from sim.report import sweep as report
 from sim.report.files import writable_folder
@@ -41,6 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the sweep and print its rows."""
+    if options.address is not None and options.backend == "local":
+        raise UserError("--address is of a Dask or Ray cluster: choose --backend dask or ray")
     seed = [] if options.seed is None else [f"seed={options.seed}"]
     base = load_experiment(options.experiment, [*options.set, *seed])
     folder = SweepFolder(writable_folder(options.out))
@@ -54,7 +57,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise ValueError("at least 1")
-    return count
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes, at least 1")
+    return int(text)

@@ -70,6 +70,7 @@ def _show(result: Result) -> None:
     st.table(
         {
             "latency [ms]": list(_LATENCIES.values()),
+            "mean, 90 % interval": [_interval(values["intervals"].get(f"mean_{key}_ms")) for key in _LATENCIES],
             **{name: [f"{values[f'{name}_{key}_ms']:,.1f}" for key in _LATENCIES] for name in _STATISTICS},
         }
     )
@@ -82,3 +83,7 @@ def _show(result: Result) -> None:
     for warning in values["warnings"]:
         if warning != statement:
             st.warning(warning)
+
+
+def _interval(bounds: list[float] | None) -> str:
+    return "-" if bounds is None else f"{bounds[0]:,.1f} to {bounds[1]:,.1f}"
