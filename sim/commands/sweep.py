@@ -6,7 +6,6 @@ import argparse
 import sys
 from typing import get_args
 
-from sim.errors import UserError
 from sim.experiment import load_experiment
 from sim.report import sweep as report
 from sim.report.files import writable_folder
@@ -42,8 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the sweep and print its rows."""
-    if options.address is not None and options.backend == "local":
-        raise UserError("--address is of a Dask or Ray cluster: choose --backend dask or ray")
     seed = [] if options.seed is None else [f"seed={options.seed}"]
     base = load_experiment(options.experiment, [*options.set, *seed])
     folder = SweepFolder(writable_folder(options.out))

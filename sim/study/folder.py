@@ -30,9 +30,12 @@ class SweepFolder:
         self._parts = folder / "_points"  # readers of a folder of Parquet files pass over names with an underscore
 
     def clear(self) -> None:
-        """Forget an earlier sweep."""
+        """Forget an earlier sweep; raise a `UserError` if it was never finished, since its points would be lost."""
+        points = len(list(self._parts.glob("*.parquet")))
+        if points:
+            kept = f"holds {points} points of an unfinished sweep: --resume goes on with it; or take another folder"
+            raise UserError(kept, file=str(self.table.parent))
         self.table.unlink(missing_ok=True)
-        shutil.rmtree(self._parts, ignore_errors=True)
 
     def rows(self) -> dict[int, Row]:
         """Return the rows of an earlier sweep by the number of their point."""

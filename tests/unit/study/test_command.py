@@ -1,7 +1,6 @@
 import json
 
 import pytest
-from conftest import ROOT
 from small_study import write
 
 from sim.__main__ import main
@@ -66,17 +65,11 @@ def test_wrong_options_are_one_line(sweep, capsys, options, message):
     assert (output, errors.count("\n")) == ("", 1)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--address", "tcp://x:1"], "--address is of a Dask or Ray cluster"),
-        (["--workers", "0"], "'0' is no number of processes, at least 1"),
-    ],
-)
-def test_an_option_that_would_do_nothing_is_refused(options, message, tmp_path, capsys):
-    try:
-        status = main(["sweep", str(ROOT / "experiments" / "70b_tp_choice.yaml"), "--out", str(tmp_path), *options])
-    except SystemExit as stop:
-        status = stop.code
-    assert status == 2
-    assert message in capsys.readouterr().err
+def test_points_of_an_unfinished_sweep_are_not_thrown_away(sweep, tmp_path, capsys):
+    point = tmp_path / "out" / "_points" / "000003.parquet"
+    point.parent.mkdir(parents=True)
+    point.write_bytes(b"as a kill leaves it")
+    assert sweep() == 2
+    assert "holds 1 points of an unfinished sweep: --resume" in capsys.readouterr().err
+    assert point.exists()
+    assert sweep("--resume") == 0
