@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from sim.experiment import load_experiment
+from sim.commands.experiment import add_experiment, experiment_of
 from sim.report import run as report
 from sim.report.files import writable_folder
 from sim.simulate import simulate
@@ -17,14 +17,7 @@ __all__ = ["add_arguments", "run"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("experiment", metavar="EXP.yaml", help="the experiment")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="a.b=c",
-        help="override a field, such as deployment.replicas=2; repeatable",
-    )
+    add_experiment(parser, "the experiment")
     parser.add_argument("--out", metavar="DIR", help="write result, rows, timeline, Perfetto trace and manifest there")
     parser.add_argument(
         "--format",
@@ -32,14 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="table",
         help="form of the result; vllm: as `vllm bench serve` prints it",
     )
-    parser.add_argument("--seed", metavar="N", help="seed (default: the experiment's)")
     parser.add_argument("--quiet", action="store_true", help="no progress and no defaults on stderr")
 
 
 def run(options: argparse.Namespace) -> int:
     """Simulate the experiment and report."""
-    seed = [] if options.seed is None else [f"seed={options.seed}"]
-    experiment = load_experiment(options.experiment, [*options.set, *seed])
+    experiment = experiment_of(options)
     folder = writable_folder(options.out) if options.out is not None else None
     with _progress(options.quiet) as on_progress:
         result = simulate(experiment, on_progress)

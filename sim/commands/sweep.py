@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import get_args
 
-from sim.experiment import load_experiment
+from sim.commands.experiment import add_experiment, experiment_of
 from sim.report import sweep as report
 from sim.report.files import writable_folder
 from sim.study.cache import Cache, default_folder
@@ -20,17 +20,9 @@ __all__ = ["add_arguments", "run"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("experiment", metavar="EXP.yaml", help="its `sweep:` says which points")
+    add_experiment(parser, "its `sweep:` says which points")
     parser.add_argument("--out", metavar="DIR", required=True, help="write sweep.parquet there")
     parser.add_argument("--resume", action="store_true", help="keep the points that DIR has already")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="a.b=c",
-        help="override a field, such as deployment.replicas=2; repeatable",
-    )
-    parser.add_argument("--seed", metavar="N", help="seed (default: the experiment's)")
     parser.add_argument("--backend", choices=get_args(Backend), default="local", help="where the points are computed")
     parser.add_argument("--address", help="of a running Dask or Ray cluster (default: one on this machine)")
     parser.add_argument("--workers", type=_count, metavar="N", help="processes (default: one a core)")
@@ -41,8 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the sweep and print its rows."""
-    seed = [] if options.seed is None else [f"seed={options.seed}"]
-    base = load_experiment(options.experiment, [*options.set, *seed])
+    base = experiment_of(options)
     folder = SweepFolder(writable_folder(options.out))
     if not options.resume:
         folder.clear()
