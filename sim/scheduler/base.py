@@ -114,6 +114,11 @@ class Scheduler(Policy):
         """Return the blocks that an admission must leave free: a share of the pool, but none where nobody runs."""
         return int(watermark * state.kv.num_blocks) if watermark and state.running else 0
 
+    @staticmethod
+    def _left(budget: int, state: State, decision: Decision) -> int:
+        """Return what the decodes and the prompts of *decision* leave of *budget* tokens."""
+        return budget - state.running.decoding - sum([tokens for _, tokens in decision.prefills])
+
     def _decode_all(self, state: State) -> Decision | None:
         """Let every decode compute a token; return None, with nothing taken, where blocks lack."""
         wanted = state.running.new_blocks(1)

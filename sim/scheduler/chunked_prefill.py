@@ -7,14 +7,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from sim.batch import Blocked
 from sim.request import Request
-from sim.scheduler.base import Decision, Scheduler, State
+from sim.scheduler.base import Decision, State
+from sim.scheduler.in_order import InOrder
 
 __all__ = ["ChunkedPrefill"]
 
 
-class ChunkedPrefill(Scheduler):
+class ChunkedPrefill(InOrder):
     """First the running sequences in admission order, then those who wait, within one budget of tokens.
 
     Source: `vllm/v1/core/sched/scheduler.py`, `Scheduler.schedule`; for *max_num_partial_prefills* and
@@ -44,34 +44,17 @@ class ChunkedPrefill(Scheduler):
         longest = self.long_prefill_token_threshold or self.max_num_batched_tokens
         decision = self._serve_running(state, self.max_num_batched_tokens, lambda rest, left: min(rest, longest, left))
         if not decision.preempted:
-            self._admit(state, decision)
+            self._admit(state, decision, self._left(self.max_num_batched_tokens, state, decision))
         return decision
 
-    def _admit(self, state: State, decision: Decision) -> None:
-        running, kv = state.running, state.kv
-        budget = self.max_num_batched_tokens - running.decoding - sum([tokens for _, tokens in decision.prefills])
-        while True:
-            if len(running) >= self.max_num_seqs:
-                decision.blocked = Blocked.MAX_NUM_SEQS
-            elif budget == 0:
-                decision.blocked = Blocked.TOKEN_BUDGET
-            elif state.waiting:
-                request = self._next(state)
-                if request is None:
-                    decision.blocked = Blocked.TOKEN_BUDGET
-                    return
-                hit = kv.hits(request)
-                whole = request.prefill_tokens - hit
-                tokens = min(whole, self.long_prefill_token_threshold or whole, budget)
-                room = whole if self.scheduler_reserve_full_isl else 0
-                if kv.admit(request, hit, tokens, room=room, spare=self._spare_blocks(state, self.watermark)):
-                    state.waiting.remove(request)
-                    running.admit(request)
-                    decision.prefills.append((request, tokens))
-                    budget -= tokens
-                    continue
-                decision.blocked = Blocked.KV_BLOCKS
-            return
+    def _share(self, state: State, rest: int, budget: int) -> int:
+        """Return the first chunk of a prompt."""
+        return min(rest, self.long_prefill_token_threshold or rest, budget)
+
+    def _take_in(self, state: State, request: Request, hit: int, tokens: int) -> bool:
+        """Take *request* in if the watermark stays free, and all of its prompt has room where that is asked for."""
+        room = request.prefill_tokens - hit if self.scheduler_reserve_full_isl else 0
+        return state.kv.admit(request, hit, tokens, room=room, spare=self._spare_blocks(state, self.watermark))
 
     def _next(self, state: State) -> Request | None:
         """Return who is admitted next if anybody may be: the first who waits, or the first whose prompt is not long."""

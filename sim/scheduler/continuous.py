@@ -6,13 +6,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from sim.batch import Blocked
-from sim.scheduler.base import Decision, Scheduler, State
+from sim.request import Request
+from sim.scheduler.base import Decision, State
+from sim.scheduler.in_order import InOrder
 
 __all__ = ["Continuous"]
 
 
-class Continuous(Scheduler):
+class Continuous(InOrder):
     """If anybody who waits can be admitted, an iteration computes those whole prompts; else one token of every decode.
 
     Source: Yu et al., "Orca: A Distributed Serving System for Transformer-Based Generative Models", OSDI 2022;
@@ -30,31 +31,18 @@ class Continuous(Scheduler):
 
     def schedule(self, state: State) -> Decision:
         """Admit who waits; if nobody can be admitted, decode."""
-        decision = self._admit(state)
-        if decision.prefills:
-            return decision
-        blocked = decision.blocked
+        admitted = Decision()
+        self._admit(state, admitted, self.max_num_batched_tokens)
+        if admitted.prefills:
+            return admitted
         decision = self._decode_all(state) or self._serve_in_order(state, state.running.decoding)
-        decision.blocked = blocked
+        decision.blocked = admitted.blocked
         return decision
 
-    def _admit(self, state: State) -> Decision:
-        running, kv, waiting = state.running, state.kv, state.waiting
-        decision, budget = Decision(), self.max_num_batched_tokens
-        while True:
-            if len(running) >= self.max_num_seqs:
-                decision.blocked = Blocked.MAX_NUM_SEQS
-            elif waiting:
-                request = waiting[0]
-                hit = kv.hits(request)
-                tokens = request.prefill_tokens - hit
-                if tokens > budget and decision.prefills:
-                    decision.blocked = Blocked.TOKEN_BUDGET
-                elif kv.admit(request, hit, tokens, spare=self._spare_blocks(state, self.watermark)):
-                    running.admit(waiting.popleft())
-                    decision.prefills.append((request, tokens))
-                    budget -= tokens
-                    continue
-                else:
-                    decision.blocked = Blocked.KV_BLOCKS
-            return decision
+    def _share(self, state: State, rest: int, budget: int) -> int:
+        """Return a whole prompt, which runs alone if it is longer than an iteration."""
+        return rest if rest <= budget or budget == self.max_num_batched_tokens else 0
+
+    def _take_in(self, state: State, request: Request, hit: int, tokens: int) -> bool:
+        """Take *request* in if the watermark stays free."""
+        return state.kv.admit(request, hit, tokens, spare=self._spare_blocks(state, self.watermark))

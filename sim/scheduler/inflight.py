@@ -6,15 +6,15 @@ from typing import Literal
 
 from pydantic import Field
 
-from sim.batch import Blocked
 from sim.kv import KvCache
 from sim.request import Request
-from sim.scheduler.base import Decision, Scheduler, State
+from sim.scheduler.base import Decision, State
+from sim.scheduler.in_order import InOrder
 
 __all__ = ["Inflight"]
 
 
-class Inflight(Scheduler):
+class Inflight(InOrder):
     """In-flight batching: the decodes first, then prompts in order while sequences, tokens and capacity allow.
 
     ``guaranteed_no_evict`` admits a request only if the blocks of everybody's full length are there, shared prefixes
@@ -50,29 +50,16 @@ class Inflight(Scheduler):
             lambda rest, left: self._tokens(rest, left, block_size, alone=not running.decoding),
         )
         if not decision.preempted:
-            self._admit(state, decision)
+            self._admit(state, decision, self._left(self.max_num_batched_tokens, state, decision))
         return decision
 
-    def _admit(self, state: State, decision: Decision) -> None:
-        running, kv, waiting = state.running, state.kv, state.waiting
-        budget = self.max_num_batched_tokens - running.decoding - sum(tokens for _, tokens in decision.prefills)
-        while True:
-            if len(running) >= self.max_num_seqs:
-                decision.blocked = Blocked.MAX_NUM_SEQS
-            elif waiting:
-                request = waiting[0]
-                hit = kv.hits(request)
-                tokens = self._tokens(request.prefill_tokens - hit, budget, kv.block_size, alone=not running)
-                if not tokens:
-                    decision.blocked = Blocked.TOKEN_BUDGET
-                elif self._has_capacity(state, request) and kv.admit(request, hit, tokens):
-                    running.admit(waiting.popleft())
-                    decision.prefills.append((request, tokens))
-                    budget -= tokens
-                    continue
-                else:
-                    decision.blocked = Blocked.KV_BLOCKS
-            return
+    def _share(self, state: State, rest: int, budget: int) -> int:
+        """Return all of a prompt, none of it, or whole blocks."""
+        return self._tokens(rest, budget, state.kv.block_size, alone=not state.running)
+
+    def _take_in(self, state: State, request: Request, hit: int, tokens: int) -> bool:
+        """Take *request* in if its full length has room."""
+        return self._has_capacity(state, request) and state.kv.admit(request, hit, tokens)
 
     def _tokens(self, prompt: int, budget: int, block_size: int, *, alone: bool) -> int:
         """Return how much of a *prompt* is computed within *budget* tokens: all, nothing, or whole blocks of it."""

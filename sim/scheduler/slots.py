@@ -6,15 +6,15 @@ from typing import Literal
 
 from pydantic import Field
 
-from sim.batch import Blocked
 from sim.kv import KvCache
 from sim.request import Request
-from sim.scheduler.base import Decision, Scheduler, State
+from sim.scheduler.base import Decision, State
+from sim.scheduler.in_order import InOrder
 
 __all__ = ["Slots"]
 
 
-class Slots(Scheduler):
+class Slots(InOrder):
     """One token of every busy slot, then the prompts of the slots in order until the batch is full; others queue.
 
     Split, every slot has an equal share of the context, and a request that needs more is refused. *unified*, the slots
@@ -39,28 +39,8 @@ class Slots(Scheduler):
         """Serve the busy slots, then fill the free ones."""
         decision = self._serve_running(state, self.max_num_batched_tokens)
         if not decision.failed:
-            self._admit(state, decision)
+            self._admit(state, decision, self._left(self.max_num_batched_tokens, state, decision))
         return decision
-
-    def _admit(self, state: State, decision: Decision) -> None:
-        running, kv, waiting = state.running, state.kv, state.waiting
-        budget = self.max_num_batched_tokens - running.decoding - sum(tokens for _, tokens in decision.prefills)
-        while True:
-            if len(running) >= self.max_num_seqs:
-                decision.blocked = Blocked.MAX_NUM_SEQS
-            elif budget == 0:
-                decision.blocked = Blocked.TOKEN_BUDGET
-            elif waiting:
-                request = waiting[0]
-                hit = kv.hits(request)
-                tokens = min(request.prefill_tokens - hit, budget)
-                if kv.admit(request, hit, tokens):
-                    running.admit(waiting.popleft())
-                    decision.prefills.append((request, tokens))
-                    budget -= tokens
-                    continue
-                decision.blocked = Blocked.KV_BLOCKS
-            return
 
     def _preempt(self, state: State, victim: Request, decision: Decision) -> None:
         """Give *victim* up: the server does not compute a sequence again."""
