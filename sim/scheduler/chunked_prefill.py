@@ -44,7 +44,8 @@ class ChunkedPrefill(InOrder):
         longest = self.long_prefill_token_threshold or self.max_num_batched_tokens
         decision = self._serve_running(state, self.max_num_batched_tokens, lambda rest, left: min(rest, longest, left))
         if not decision.preempted:
-            self._admit(state, decision, self._left(self.max_num_batched_tokens, state, decision))
+            budget = self._left(self.max_num_batched_tokens, state, decision)
+            self._admit(state, decision, budget, self.max_num_seqs)
         return decision
 
     def _share(self, state: State, rest: int, budget: int) -> int:

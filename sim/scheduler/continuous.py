@@ -32,7 +32,7 @@ class Continuous(InOrder):
     def schedule(self, state: State) -> Decision:
         """Admit who waits; if nobody can be admitted, decode."""
         admitted = Decision()
-        self._admit(state, admitted, self.max_num_batched_tokens)
+        self._admit(state, admitted, self.max_num_batched_tokens, self.max_num_seqs)
         if admitted.prefills:
             return admitted
         decision = self._decode_all(state) or self._serve_in_order(state, state.running.decoding)

@@ -16,13 +16,11 @@ class InOrder(Scheduler):
     request (`_take_in`) and who is next (`_next`).
     """
 
-    max_num_seqs: int
-
-    def _admit(self, state: State, decision: Decision, budget: int) -> None:
-        """Add to *decision* who is admitted within *budget* tokens, and what keeps the next one out."""
+    def _admit(self, state: State, decision: Decision, budget: int, places: int) -> None:
+        """Add to *decision* who gets one of *places* within *budget* tokens, and what keeps the next one out."""
         running, waiting = state.running, state.waiting
         while True:
-            if len(running) >= self.max_num_seqs:
+            if len(running) >= places:
                 decision.blocked = Blocked.MAX_NUM_SEQS
             elif budget <= 0:
                 decision.blocked = Blocked.TOKEN_BUDGET

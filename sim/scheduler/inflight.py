@@ -50,7 +50,8 @@ class Inflight(InOrder):
             lambda rest, left: self._tokens(rest, left, block_size, alone=not running.decoding),
         )
         if not decision.preempted:
-            self._admit(state, decision, self._left(self.max_num_batched_tokens, state, decision))
+            budget = self._left(self.max_num_batched_tokens, state, decision)
+            self._admit(state, decision, budget, self.max_num_seqs)
         return decision
 
     def _share(self, state: State, rest: int, budget: int) -> int:

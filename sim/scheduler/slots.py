@@ -39,7 +39,8 @@ class Slots(InOrder):
         """Serve the busy slots, then fill the free ones."""
         decision = self._serve_running(state, self.max_num_batched_tokens)
         if not decision.failed:
-            self._admit(state, decision, self._left(self.max_num_batched_tokens, state, decision))
+            budget = self._left(self.max_num_batched_tokens, state, decision)
+            self._admit(state, decision, budget, self.max_num_seqs)
         return decision
 
     def _preempt(self, state: State, victim: Request, decision: Decision) -> None:

@@ -11,7 +11,9 @@ from typing import cast
 from sim.errors import UserError
 from sim.experiment import Experiment
 from sim.profiles.calibrated import HardwareCalibration
-from sim.profiles.library import Kind, find, load
+from sim.profiles.library import Kind, find, load, load_engine, load_hardware, names
+from sim.simulate.setup import constants_name
+from sim.simulate.uncertainty import TABLE
 from sim.workload.arrivals.diurnal import DiurnalArrivals
 from sim.workload.arrivals.trace import TraceArrivals
 from sim.workload.lengths.preset import PresetLengths
@@ -40,7 +42,12 @@ def _files(experiment: Experiment, find_profile: Finder) -> Iterator[tuple[str, 
     yield "hardware", find_profile("hardware", gpu, beside)
     yield "engine", find_profile("engines", experiment.engine.kind, beside)
     if experiment.cost_model.kind == "roofline":
-        yield from _calibrations(gpu, beside, find_profile)
+        yield from _calibrations(load_hardware(gpu, beside).name, beside, find_profile)
+        constants = constants_name(experiment, load_engine(experiment.engine.kind, beside))
+        if constants is not None:
+            yield "engine constants", find_profile("calibrated/engines", constants, beside)
+        if TABLE in names("calibrated/errors", beside):
+            yield "errors", find_profile("calibrated/errors", TABLE, beside)
     if experiment.engine.all_to_all is not None:
         yield "all-to-all", find_profile("calibrated/all_to_all", experiment.engine.all_to_all.library, beside)
     if experiment.moe is not None:

@@ -16,6 +16,7 @@ from sim.experiment import Experiment
 from sim.memory import Limits, MemoryPlan, nearest_fits, plan_memory
 from sim.moe.mixture import Mixture
 from sim.profiles.calibrated_engine import EngineConstants
+from sim.profiles.engine import Engine as EngineProfile
 from sim.profiles.engine import EngineVersion
 from sim.profiles.hardware import Hardware
 from sim.profiles.layers import MoeMlp
@@ -33,7 +34,7 @@ from sim.scheduler import Scheduler
 from sim.simulate.flags import Flags, decide
 from sim.simulate.support import require_support
 
-__all__ = ["Setup", "memory_plan", "prepare"]
+__all__ = ["Setup", "constants_name", "memory_plan", "prepare"]
 
 T = TypeVar("T")
 
@@ -157,18 +158,25 @@ def _profiles(experiment: Experiment) -> tuple[Model, Hardware, EngineVersion, E
     engine = _named(experiment, "engine.kind", lambda: load_engine(chosen.kind, beside))
     require_support(experiment, engine, hardware)
     version = _named(experiment, "engine.version", lambda: engine.at(chosen.version))
-    constants = _constants(experiment, engine.behind or engine.name, hardware)
+    constants = _constants(experiment, engine, hardware)
     return model, hardware, version if constants is None else constants.applied_to(version), constants
 
 
-def _constants(experiment: Experiment, engine: str, hardware: Hardware) -> EngineConstants | None:
-    """Return the fitted constants of the engine, by the experiment's name for them or by the engine's own."""
+def constants_name(experiment: Experiment, engine: EngineProfile) -> str | None:
+    """Return the name of the fitted constants of *engine*: the experiment's for them, or the engine's own; or None."""
+    chosen, own = experiment.engine.calibration, engine.behind or engine.name
+    if chosen == "none" or not isinstance(experiment.cost_model, Roofline):
+        return None
+    if chosen is None and own not in names("calibrated/engines", experiment.folder):
+        return None
+    return chosen or own
+
+
+def _constants(experiment: Experiment, engine: EngineProfile, hardware: Hardware) -> EngineConstants | None:
     chosen, beside = experiment.engine, experiment.folder
-    if chosen.calibration == "none" or not isinstance(experiment.cost_model, Roofline):
+    name = constants_name(experiment, engine)
+    if name is None:
         return None
-    if chosen.calibration is None and engine not in names("calibrated/engines", beside):
-        return None
-    name = chosen.calibration or engine
     fitted = _named(experiment, "engine.calibration", lambda: load_calibrated_engine(name, beside))
     return fitted.of(chosen.version, hardware)
 

@@ -15,9 +15,10 @@ from sim.profiles.calibrated_errors import ErrorRegime, ErrorTable, Load
 from sim.profiles.library import load_calibrated_hardware, load_engine, load_error_table, names
 from sim.simulate.setup import Setup
 
-__all__ = ["capacity_warning", "load_of", "model_error"]
+__all__ = ["TABLE", "capacity_warning", "load_of", "model_error"]
 
 TABLE = "serving"
+"""Name of the table of errors that runs are judged by."""
 _LIGHT, _BUSY = 0.2, 0.6
 _NEAR = 0.85
 """Share of the KV cache from which an error of 15 % in its size would make requests wait, or stop waiting."""

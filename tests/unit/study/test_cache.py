@@ -102,13 +102,21 @@ def own_profiles(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("role", ["model", "hardware", "engine", "calibration", "lengths"])
+@pytest.mark.parametrize(
+    "role", ["model", "hardware", "engine", "calibration", "engine constants", "errors", "lengths"]
+)
 def test_a_changed_profile_changes_the_key(own_profiles, role):
     before = key_of(own_profiles)
     file = input_files(load_experiment(own_profiles))[role]
     assert own_profiles.parent in file.parents
     file.write_text(file.read_text() + "\n# another number\n")
     assert key_of(own_profiles) != before
+
+
+def test_an_accelerator_may_be_called_by_another_name(own_profiles):
+    experiment = load_experiment(own_profiles, ["deployment.gpu=H100"])
+    assert input_files(experiment) == input_files(load_experiment(own_profiles))
+    assert Keys().of(experiment)
 
 
 @pytest.mark.parametrize(
