@@ -22,7 +22,7 @@ from sim.experiment import Experiment
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import ConstantName, EngineConstants
 from sim.profiles.engine import EngineVersion
-from sim.simulate import Setup, play, prepare
+from sim.simulate import ReadyPool, Setup, play, prepare
 
 __all__ = ["Fitted", "Point", "Prior", "Problem", "fit_constants", "log_errors", "points_of", "priors_for"]
 
@@ -93,7 +93,7 @@ class Point:
     def predicted(self, constants: EngineConstants) -> Latencies:
         """Return what the simulation gives with *constants*."""
         setup = self.setup.with_constants(self.experiment, constants)
-        _, requests, _ = play(self.experiment, setup)
+        _, requests, _ = play(self.experiment, [ReadyPool("", self.experiment, setup)])
         done = requests.completed
         if not done.any():
             return {}

@@ -22,7 +22,7 @@ from sim.units import Seconds
 from sim.workload import Workload
 from sim.yamlfile import Document, read_yaml, validate
 
-__all__ = ["Deployment", "EngineOptions", "Experiment", "Prices", "defaults_used", "load_experiment"]
+__all__ = ["Deployment", "EngineOptions", "Experiment", "Pool", "Prices", "defaults_used", "load_experiment"]
 
 _MOST_GPUS = 2**15  # each of its replicas is an object
 
@@ -91,6 +91,21 @@ class EngineOptions(_Section):
     )
 
 
+class Pool(_Section):
+    """Equal replicas beside other pools; what it leaves out is as `deployment`, `model` and `engine` have it."""
+
+    name: str | None = Field(None, min_length=1, description="Missing: pool and its number, from 0.")
+    model: str | None = Field(None, description="What it serves, where pools serve several models.")
+    share: float | None = Field(
+        None, ge=0, le=1, description="Of the requests, those for its model; pools of one model share it."
+    )
+    gpu: str | None = Field(None, description="Hardware profile.")
+    replicas: int | None = Field(None, ge=1, description="Equal copies of the model.")
+    parallelism: Parallelism | None = Field(None, description="How one replica spreads over accelerators.")
+    quantization: Quantization | None = Field(None, description="Data types.")
+    engine: EngineOptions | None = Field(None, description="Flags that differ from the experiment's `engine`.")
+
+
 class Prices(_Section):
     """What an hour costs."""
 
@@ -106,6 +121,9 @@ class Experiment(_Section):
     name: str = Field("", description="Name of the experiment; missing: the file's.")
     model: str = Field(description="Model profile, or path to a Hugging Face config.json or its folder.")
     deployment: Deployment
+    pools: tuple[Pool, ...] = Field(
+        (), description="Pools of unlike replicas behind the router; missing: one, the deployment."
+    )
     moe: Mixture | None = Field(None, description="Load and placement of routed experts; missing: evenly loaded.")
     engine: EngineOptions = Field(EngineOptions(), description="Serving engine and flags.")
     cost_model: AnyCostModel = Field(Roofline(), description="What an iteration costs.")
@@ -136,7 +154,8 @@ class Experiment(_Section):
 
     def error(self, path: str, message: str) -> Exception:
         """Return the error that points at the dotted *path* of the experiment's file."""
-        return self._document.error(tuple(path.split(".")), message)
+        steps = (int(step) if step.isdecimal() else step for step in path.split("."))
+        return self._document.error(tuple(steps), message)
 
 
 def load_experiment(path: str | Path, overrides: Sequence[str] = ()) -> Experiment:

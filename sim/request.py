@@ -41,6 +41,8 @@ class Request:
         A later turn of a session is sent *think_s* after the turn before it has finished.
     patience_s
         How long after its arrival its client gives it up, if it is not answered in full by then [s].
+    service
+        Number of the model that it asks for, where several are served.
     computed_tokens
         Tokens whose KV is in the cache: 0 when waiting, growing while running. Stands still inside a decode stride.
     emitted_tokens
@@ -72,6 +74,8 @@ class Request:
     priority: int = 0
     traffic_class: str = ""
     patience_s: float = float("inf")
+
+    service: int = 0
 
     status: Status = Status.WAITING
     reason: str = ""

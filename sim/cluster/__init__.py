@@ -1,6 +1,6 @@
 """Replicas, router and clients on one clock; the only room that knows simpy."""
 
-from sim.cluster.cluster import Cluster, Engine
+from sim.cluster.cluster import Cluster, Engine, Pool
 from sim.cluster.deadlines import Timeouts
 
-__all__ = ["Cluster", "Engine", "Timeouts"]
+__all__ = ["Cluster", "Engine", "Pool", "Timeouts"]

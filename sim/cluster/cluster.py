@@ -22,7 +22,7 @@ from sim.scheduler import Scheduler
 from sim.workload.client import Client
 from sim.workload.traffic import Traffic
 
-__all__ = ["Cluster", "Engine"]
+__all__ = ["Cluster", "Engine", "Pool"]
 
 R = TypeVar("R", bound=Replica)
 
@@ -68,30 +68,46 @@ class Engine:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Equal *replicas* that run *engine* and serve the requests for one *service*."""
+
+    engine: Engine
+    replicas: int
+    service: int = 0
+
+
 class Cluster:
-    """*replicas* equal replicas behind *router*, serving *traffic*.
+    """Pools of replicas behind *router*, serving *traffic*.
 
     Parameters
     ----------
+    pools
+        Their replicas are numbered on from pool to pool.
     on_progress
         Called with the number of requests answered so far, after each of them.
     """
 
     def __init__(
         self,
-        engine: Engine,
-        replicas: int,
+        pools: Sequence[Pool],
         router: Router,
         traffic: Traffic,
         on_progress: Callable[[int], None] | None = None,
     ) -> None:
         self._env, self._log, self._client = Environment(), StrideLog(), Client(traffic)
         self._router, self._on_progress = router, on_progress
-        self._routed = self._answered = 0
+        self._answered = 0
         self._arrival: Moment | None = None
         self._arrival_s = math.inf
-        self._waits_for_batches = engine.scheduler.keeps_batch
-        self._replicas = self._servers(engine, replicas)
+        self._waits_for_batches = any(pool.engine.scheduler.keeps_batch for pool in pools)
+        self._replicas: list[Replica] = []
+        self._services: dict[int, list[Replica]] = {pool.service: [] for pool in pools}
+        self._routed = dict.fromkeys(self._services, 0)
+        for pool in pools:
+            servers = self._servers(pool)
+            self._replicas += servers
+            self._services[pool.service] += servers
 
     def run(self) -> StrideRows:
         """Serve all requests to the end and return the strides; what became of a request is written on it."""
@@ -99,14 +115,15 @@ class Cluster:
         self._env.run()
         return self._log.rows()
 
-    def _servers(self, engine: Engine, replicas: int) -> Sequence[Replica]:
+    def _servers(self, pool: Pool) -> Sequence[Replica]:
         """Return what the router chooses among: replicas, or the attention ranks of all of them."""
+        engine, first = pool.engine, len(self._replicas)
         number = engine.attention_ranks
         if number == 1:
-            return [self._replica(engine, index, Replica) for index in range(replicas)]
-        ranks = [self._replica(engine, index, Rank) for index in range(replicas * number)]
-        for first in range(0, len(ranks), number):
-            Lockstep(self._env, ranks[first : first + number])
+            return [self._replica(engine, first + index, Replica) for index in range(pool.replicas)]
+        ranks = [self._replica(engine, first + index, Rank) for index in range(pool.replicas * number)]
+        for leader in range(0, len(ranks), number):
+            Lockstep(self._env, ranks[leader : leader + number])
         return ranks
 
     def _replica(self, engine: Engine, index: int, kind: type[R]) -> R:
@@ -139,13 +156,16 @@ class Cluster:
         self._arrival, self._arrival_s = None, math.inf
         while self._client.next_s <= self._env.now:
             request = self._client.send()
-            index = self._router.choose(request, self._replicas, self._routed)
-            self._routed += 1
-            self._replicas[index].submit(request)
+            self._route(request)
         self._await_arrival()
         if self._waits_for_batches and self._arrival is None:
             for replica in self._replicas:
                 replica.wake()
+
+    def _route(self, request: Request) -> None:
+        servers, routed = self._services[request.service], self._routed[request.service]
+        self._routed[request.service] += 1
+        servers[self._router.choose(request, servers, routed)].submit(request)
 
     def _done(self, request: Request) -> None:
         self._answered += 1

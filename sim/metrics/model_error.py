@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["ModelError", "with_model_error"]
+__all__ = ["ModelError", "widest", "with_model_error"]
 
 Interval = tuple[float, float]
 
@@ -20,6 +20,13 @@ class ModelError:
 
     factors: Mapping[str, float]
     statement: str
+
+
+def widest(errors: Sequence[ModelError]) -> ModelError:
+    """Return the largest factor of any of *errors* for each name that all have."""
+    names = set.intersection(*(set(error.factors) for error in errors))
+    factors = {name: max(error.factors[name] for error in errors) for name in sorted(names)}
+    return ModelError(factors, "; ".join(dict.fromkeys(error.statement for error in errors)))
 
 
 def with_model_error(

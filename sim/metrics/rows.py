@@ -63,9 +63,18 @@ class RequestRows:
             reasons=[request.reason for request in requests],
         )
 
-    def seen_late(self, iterations: float) -> RequestRows:
-        """Return the rows of a client that sees each token as many *iterations* of its request late."""
-        if not iterations:
+    def where(self, chosen: NDArray[np.bool_]) -> RequestRows:
+        """Return the *chosen* rows."""
+        places = np.flatnonzero(chosen)
+        columns: dict[str, Any] = {}
+        for name in self.__dataclass_fields__:
+            column = getattr(self, name)
+            columns[name] = [column[place] for place in places] if isinstance(column, list) else column[places]
+        return RequestRows(**columns)
+
+    def seen_late(self, iterations: Floats) -> RequestRows:
+        """Return the rows of a client that sees each token as many *iterations* of its request late, one a request."""
+        if not iterations.any():
             return self
         gaps = np.maximum(self.emitted_tokens - 1, 1)
         late_s = iterations * (self.last_token_s - self.first_token_s) / gaps

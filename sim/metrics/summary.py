@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from sim.metrics.gaps import GapHistogram, gaps_of, unexplained_gap_share
 from sim.metrics.intervals import SAMPLING_ONLY, Interval, latency_intervals
 from sim.metrics.latency import PERCENTILES, Distribution, Sample
 from sim.metrics.model_error import ModelError, with_model_error
+from sim.metrics.pools import PoolContext, PoolSummary, combined_shares, of_replicas, summarise_pool
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.metrics.slo import SLO, Judgement
 from sim.metrics.steady import Steadiness, judge_steadiness
@@ -33,15 +34,8 @@ class RunContext:
 
     Attributes
     ----------
-    num_gpus, num_replicas
-        Of the whole deployment.
-    kv_blocks, block_size
-        Pool of one replica [blocks] and tokens in a block; without the latter, a stride counts as if it held from its
-        start the blocks that it holds at its end.
-    gpu_hour_usd, gpu_power_w
-        Price [$/h] and mean power draw [W] of one GPU, if known.
-    time_shares
-        Share of the iteration time by resource: ``compute``, ``memory``, ``link``, ``launch``, ``host``.
+    pools
+        In the order of their replicas' numbers.
     wall_s
         How long the simulation took [s].
     warnings
@@ -50,14 +44,8 @@ class RunContext:
         How far predictions of such runs were off; None: not known.
     """
 
-    num_gpus: int
-    num_replicas: int
-    kv_blocks: int
-    block_size: float = math.inf
+    pools: tuple[PoolContext, ...]
     slo: SLO | None = None
-    gpu_hour_usd: float | None = None
-    gpu_power_w: float | None = None
-    time_shares: Mapping[str, float] = field(default_factory=dict)
     wall_s: float = math.nan
     warnings: tuple[str, ...] = ()
     model_error: ModelError | None = None
@@ -88,6 +76,7 @@ class Summary:
     kv_utilization_peak: float
     running_mean: float
     num_gpus: int
+    pools: tuple[PoolSummary, ...]
     cost_usd_per_mtok_output: float | None
     energy_j_per_output_tok: float | None
     binding: Binding
@@ -132,6 +121,7 @@ class Summary:
             "energy_j_per_output_tok": self.energy_j_per_output_tok,
             "slo": {name: _judgement(judged) for name, judged in self.objectives.items()},
             "binding_limit": self.binding.limit,
+            **({"pools": [pool.as_dict() for pool in self.pools]} if len(self.pools) > 1 else {}),
             "steady_state": self.steadiness.verdict,
             "warm_up_s": self.steadiness.warm_up_s,
             "intervals": {key: list(interval) for key, interval in self.intervals.items()},
@@ -149,7 +139,7 @@ def summarise(requests: RequestRows, strides: StrideRows, context: RunContext) -
     """Compute every metric of a run from its rows."""
     end_s = max(_last(requests.last_token_s), _last(strides.start_s + strides.duration_s))
     duration_s = end_s - float(requests.arrival_s.min(initial=end_s))
-    replica_time_s = duration_s * context.num_replicas
+    pools = context.pools
     completed = requests.completed
     output_tokens = int(requests.emitted_tokens[completed].sum())
     gaps = gaps_of(strides)
@@ -168,8 +158,11 @@ def summarise(requests: RequestRows, strides: StrideRows, context: RunContext) -
             "output_throughput": _ratio(output_tokens, duration_s),
         }
         intervals = with_model_error(context.model_error, _in_ms(latency) | rates, intervals)
-    gpu_s = duration_s * context.num_gpus
-    kv_block_s = float(np.dot(_mean_blocks(strides, context.block_size), strides.duration_s))
+    kv_blocks = of_replicas(pools, lambda pool: pool.kv_blocks)
+    block_size = of_replicas(pools, lambda pool: pool.block_size)[strides.replica]
+    kv_block_s = float(np.dot(_mean_blocks(strides, block_size), strides.duration_s))
+    usd_per_s = _of_all_gpus([(pool.num_gpus, pool.gpu_hour_usd) for pool in pools], 1 / 3600)
+    power_w = _of_all_gpus([(pool.num_gpus, pool.gpu_power_w) for pool in pools])
     return Summary(
         completed=int(completed.sum()),
         failed=int((~completed & (requests.status != Status.REJECTED)).sum()),
@@ -183,13 +176,14 @@ def summarise(requests: RequestRows, strides: StrideRows, context: RunContext) -
         max_concurrent_requests=peak_concurrency(requests),
         preemptions=int(requests.preemptions.sum()),
         prefix_hit_rate=_prefix_hit_rate(requests),
-        kv_utilization_mean=_ratio(kv_block_s, replica_time_s * context.kv_blocks),
-        kv_utilization_peak=_ratio(int(strides.kv_blocks.max(initial=0)), context.kv_blocks),
+        kv_utilization_mean=_ratio(kv_block_s, duration_s * float(kv_blocks.sum())),
+        kv_utilization_peak=_peak(strides, kv_blocks),
         running_mean=_ratio(float(np.dot(strides.running, strides.duration_s)), duration_s),
-        num_gpus=context.num_gpus,
-        cost_usd_per_mtok_output=_per_token(context.gpu_hour_usd, gpu_s / 3600, output_tokens / 1e6),
-        energy_j_per_output_tok=_per_token(context.gpu_power_w, gpu_s, output_tokens),
-        binding=binding_limit(strides, replica_time_s, context.time_shares),
+        num_gpus=sum(pool.num_gpus for pool in pools),
+        cost_usd_per_mtok_output=_per_token(usd_per_s, duration_s, output_tokens / 1e6),
+        energy_j_per_output_tok=_per_token(power_w, duration_s, output_tokens),
+        binding=binding_limit(strides, duration_s * len(kv_blocks), combined_shares(pools, strides)),
+        pools=tuple(summarise_pool(pool, requests, strides, duration_s) for pool in pools),
         steadiness=steadiness,
         objectives=context.slo.met(latency) if context.slo else {},
         intervals=intervals,
@@ -239,7 +233,18 @@ def _ratio(part: float, whole: float) -> float:
     return part / whole if whole else math.nan
 
 
-def _mean_blocks(strides: StrideRows, block_size: float) -> NDArray[np.float64]:
+def _peak(strides: StrideRows, kv_blocks: NDArray[np.float64]) -> float:
+    """Return the largest share in use of any replica's pool."""
+    return float((strides.kv_blocks / kv_blocks[strides.replica]).max(initial=0.0)) if kv_blocks.all() else math.nan
+
+
+def _of_all_gpus(pools: Sequence[tuple[int, float | None]], unit: float = 1.0) -> float | None:
+    """Sum what a GPU has over the GPUs of all pools; unknown if it is of any."""
+    known = [(gpus, value) for gpus, value in pools if value is not None]
+    return unit * sum(gpus * value for gpus, value in known) if len(known) == len(pools) else None
+
+
+def _mean_blocks(strides: StrideRows, block_size: NDArray[np.float64]) -> NDArray[np.float64]:
     """Average the blocks in use over each stride: each iteration before the last held *decodes* tokens less."""
     return strides.kv_blocks - strides.decodes * (strides.iterations - 1) / (2 * block_size)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,10 +30,10 @@ class Timeline:
     output_tok_s: Floats
 
 
-def timeline_of(requests: RequestRows, strides: StrideRows, kv_blocks: int) -> Timeline:
+def timeline_of(requests: RequestRows, strides: StrideRows, kv_blocks: Sequence[float]) -> Timeline:
     """Average the strides over windows: a thousand, or fewer where many replicas would make too many rows.
 
-    *kv_blocks* is the pool of a replica. Output tokens of a stride are spread evenly over its time.
+    *kv_blocks* is the pool of each replica, by its number. Output tokens of a stride are spread evenly over its time.
     """
     replicas = np.unique(strides.replica)
     windows = max(1, min(_MOST_WINDOWS, _MOST_ROWS // max(1, len(replicas))))
@@ -40,12 +41,13 @@ def timeline_of(requests: RequestRows, strides: StrideRows, kv_blocks: int) -> T
     edges_s = np.linspace(0.0, end_s, windows + 1)
     series = np.array([_series(requests, strides, replica, edges_s) for replica in replicas])
     running, waiting, blocks, tokens = series.reshape(-1, 4, windows).transpose(1, 0, 2).reshape(4, -1)
+    pool = np.repeat(np.where(np.asarray(kv_blocks) > 0, kv_blocks, np.nan)[replicas], windows)
     return Timeline(
         time_s=np.tile(edges_s[:-1], len(replicas)),
         replica=np.repeat(replicas, windows),
         running=running,
         waiting=waiting,
-        kv_utilization=blocks / kv_blocks if kv_blocks else np.full_like(blocks, np.nan),
+        kv_utilization=blocks / pool,
         output_tok_s=tokens,
     )
 

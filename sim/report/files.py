@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -53,12 +53,12 @@ def write_run(
     requests: RequestRows,
     strides: StrideRows,
     *,
-    kv_blocks: int,
+    kv_blocks: Sequence[float],
     manifest: Mapping[str, Any],
 ) -> list[Path]:
     """Write all files of a run into *folder*, which exists, and return their paths.
 
-    *kv_blocks* is the pool of a replica, *manifest* what `manifest_of` returned.
+    *kv_blocks* are those of each replica by its number, *manifest* what `manifest_of` returned.
     """
     timeline = timeline_of(requests, strides, kv_blocks)
     texts = {

@@ -15,7 +15,7 @@ from sim.report.json import to_json
 from sim.report.table import WIDTH, print_table
 from sim.report.vllm import vllm_block
 from sim.scheduler import Scheduler
-from sim.simulate import Result
+from sim.simulate import ReadyPool, Result
 from sim.simulate.inputs import input_files
 from sim.units import format_bytes
 
@@ -46,7 +46,7 @@ def write(result: Result, folder: Path) -> list[Path]:
         result.summary,
         result.requests,
         result.strides,
-        kv_blocks=result.setup.engine.num_blocks,
+        kv_blocks=[pool.setup.engine.num_blocks for pool in result.pools for _ in range(pool.replicas)],
         manifest=manifest | {"experiment": _as_written(experiment), "defaults": _defaults(result)},
     )
 
@@ -69,7 +69,10 @@ def _as_written(experiment: Experiment) -> dict[str, Any]:
 
 def _defaults(result: Result) -> dict[str, Any]:
     """Return the dotted path and value of every field that was left open and has a value."""
-    used = dict(defaults_used(result.experiment)) | dict(result.setup.flags.left_open(result.experiment.engine))
+    used = dict(defaults_used(result.experiment))
+    for pool in result.pools:
+        flags = pool.setup.flags.left_open(pool.experiment.engine)
+        used |= {f"{pool.name}: {path}" if pool.name else path: value for path, value in flags}
     return {path: value for path, value in sorted(used.items()) if value is not None}
 
 
@@ -79,25 +82,31 @@ def _yaml(value: Any) -> str:
 
 def _about(result: Result) -> Iterator[str]:
     """Say in a few lines what was simulated."""
-    experiment, setup, engine = result.experiment, result.setup, result.setup.engine
-    deployment, parallelism = experiment.deployment, experiment.deployment.parallelism
-    gpus = f"{deployment.replicas * parallelism.gpus} x {setup.hardware.name}"
-    yield f"{experiment.name}: {setup.model.name} on {gpus} ({deployment.replicas} x TP{parallelism.tp})"
-    version = experiment.engine.version
-    release = f"{version} (defaults of {setup.version.since})" if version == LATEST else version
-    flags = ", ".join(f"{name} {_yaml(value)}" for name, value in _telling(engine.scheduler))
-    yield f"{experiment.engine.kind} {release}, {engine.scheduler.kind}{f' ({flags})' if flags else ''}"
-    pool = f"{engine.num_blocks:,} KV blocks of {engine.block_size} tokens a replica"
-    if setup.memory is not None:
-        weights, kv = format_bytes(setup.memory.weights_bytes), format_bytes(setup.memory.kv_bytes)
-        pool += f"; a GPU holds {weights} of weights and {kv} of KV cache"
-    yield pool
-    arrivals = experiment.workload.arrivals
+    for pool in result.pools:
+        title = f"{result.experiment.name}: {pool.name}" if pool.name else result.experiment.name
+        yield from _about_pool(title, pool)
+    arrivals = result.experiment.workload.arrivals
     written = arrivals.model_dump(mode="json", exclude_unset=True, exclude={"kind"})
     options = ", ".join(
         f"{name} {_yaml(value)}" for name, value in written.items() if isinstance(value, str | int | float)
     )
     yield f"{len(result.traffic.requests):,} requests, {arrivals.kind} arrivals{f' ({options})' if options else ''}"
+
+
+def _about_pool(title: str, pool: ReadyPool) -> Iterator[str]:
+    experiment, setup, engine = pool.experiment, pool.setup, pool.setup.engine
+    deployment, parallelism = experiment.deployment, experiment.deployment.parallelism
+    gpus = f"{deployment.replicas * parallelism.gpus} x {setup.hardware.name}"
+    yield f"{title}: {setup.model.name} on {gpus} ({deployment.replicas} x TP{parallelism.tp})"
+    version = experiment.engine.version
+    release = f"{version} (defaults of {setup.version.since})" if version == LATEST else version
+    flags = ", ".join(f"{name} {_yaml(value)}" for name, value in _telling(engine.scheduler))
+    yield f"{experiment.engine.kind} {release}, {engine.scheduler.kind}{f' ({flags})' if flags else ''}"
+    blocks = f"{engine.num_blocks:,} KV blocks of {engine.block_size} tokens a replica"
+    if setup.memory is not None:
+        weights, kv = format_bytes(setup.memory.weights_bytes), format_bytes(setup.memory.kv_bytes)
+        blocks += f"; a GPU holds {weights} of weights and {kv} of KV cache"
+    yield blocks
 
 
 def _telling(scheduler: Scheduler) -> Iterator[tuple[str, Any]]:

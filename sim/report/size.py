@@ -6,9 +6,9 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from sim.errors import ConfigError, InfeasibleError
+from sim.errors import ConfigError, InfeasibleError, did_you_mean
 from sim.memory import Deployment, Limits, MemoryPlan, nearest_fits, plan, smallest_tp
 from sim.profiles.engine import split_version
 from sim.profiles.hardware import Hardware
@@ -17,6 +17,9 @@ from sim.profiles.parallelism import MOST_RANKS, Parallelism
 from sim.profiles.quantization import Dtype, KvDtype, Quantization
 from sim.report.json import to_json
 from sim.units import LARGEST
+
+if TYPE_CHECKING:
+    from sim.experiment import Experiment
 
 __all__ = ["Fit", "add_arguments", "rank_cards", "run_size"]
 
@@ -36,6 +39,7 @@ class Fit:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `size` to *parser*."""
     parser.add_argument("experiment", nargs="?", metavar="EXP.yaml", help="take what follows from an experiment")
+    parser.add_argument("--pool", metavar="NAME", help="which of the experiment's pools (default: the first)")
     parser.add_argument("--model", metavar="M", help="model profile, config.json or model folder")
     parser.add_argument("--gpu", metavar="G", help="hardware profile, or 'all' to rank every card")
     for name in _PARALLELISM:
@@ -183,12 +187,21 @@ def _from_names(options: argparse.Namespace) -> tuple[Hardware | None, Callable[
     return None if options.gpu == ALL_CARDS else load_hardware(options.gpu), on
 
 
+def _of_pool(experiment: Experiment, name: str | None) -> Experiment:
+    from sim.simulate.pools import experiments_of
+
+    pools = dict(experiments_of(experiment))
+    if name is not None and name not in pools:
+        raise ConfigError(f"no pool {name!r} in the experiment{did_you_mean(name, pools)}", file="--pool")
+    return pools[name] if name is not None else next(iter(pools.values()))
+
+
 def _from_experiment(options: argparse.Namespace) -> tuple[Hardware | None, Callable[[Hardware], Deployment]]:
     from sim.experiment import load_experiment
     from sim.simulate.flags import decide
     from sim.simulate.setup import memory_plan
 
-    experiment = load_experiment(options.experiment)
+    experiment = _of_pool(load_experiment(options.experiment), options.pool)
     beside = experiment.folder
     model = load_model(options.model) if options.model else load_model(experiment.model, beside)
     chosen = experiment.engine

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from sim.metrics.latency import PERCENTILES
+from sim.metrics.pools import PoolSummary
 from sim.metrics.slo import Judgement
 from sim.metrics.summary import Summary
 from sim.units import format_seconds
@@ -106,6 +107,8 @@ def _statements(summary: Summary) -> Iterator[tuple[str, str]]:
     if summary.energy_j_per_output_tok is not None:
         yield "Energy", f"{_number(summary.energy_j_per_output_tok)} J per output token"
     yield "Limited by", summary.binding.sentence
+    if len(summary.pools) > 1:
+        yield from ((pool.name, _pool(pool)) for pool in summary.pools)
     yield "State", summary.steadiness.statement
     yield "Simulated", _effort(summary)
 
@@ -139,6 +142,12 @@ def _kv_cache(summary: Summary) -> str:
     hits = _percent(summary.prefix_hit_rate)
     use = f"{mean} used on average, {peak} at most"
     return f"{use}; prefix hits {hits}; {summary.preemptions:,} preemptions"
+
+
+def _pool(pool: PoolSummary) -> str:
+    size = f"{pool.replicas} x {pool.num_gpus // pool.replicas} GPUs busy {_percent(pool.busy_share)}"
+    load = f"{pool.completed:,} completed, {_number(pool.running_mean)} running on average"
+    return f"{size}; {load}; KV cache {_percent(pool.kv_utilization_peak)} at most; limited by {pool.binding.sentence}"
 
 
 def _effort(summary: Summary) -> str:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from sim.cluster import Cluster
 from sim.experiment import Experiment
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.metrics.summary import RunContext, Summary, summarise
-from sim.simulate.limits import time_shares
+from sim.simulate.pools import ReadyPool, ask_for_services, ready_pools
 from sim.simulate.setup import Setup, prepare
-from sim.simulate.uncertainty import capacity_warning, model_error
+from sim.simulate.uncertainty import capacity_warnings, model_error
 from sim.workload import generate
 from sim.workload.traffic import Traffic
 
-__all__ = ["Result", "Setup", "play", "prepare", "simulate"]
+__all__ = ["ReadyPool", "Result", "Setup", "play", "prepare", "ready_pools", "simulate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +26,22 @@ class Result:
     """What became of an experiment: raw rows, and the metrics computed from them."""
 
     experiment: Experiment
-    setup: Setup
+    pools: Sequence[ReadyPool]
     traffic: Traffic
     requests: RequestRows
     strides: StrideRows
     summary: Summary
 
+    @property
+    def setup(self) -> Setup:
+        """The first pool, made ready; of most experiments the only one."""
+        return self.pools[0].setup
+
 
 def simulate(
     experiment: Experiment,
     on_progress: Callable[[int, int], None] | None = None,
-    setup: Setup | None = None,
+    pools: Sequence[ReadyPool] | None = None,
 ) -> Result:
     """Run *experiment* to the end of its workload.
 
@@ -42,8 +49,8 @@ def simulate(
     ----------
     on_progress
         Called now and then with the requests answered so far and their total.
-    setup
-        The experiment made ready already; missing: `prepare` does it.
+    pools
+        The experiment made ready already; missing: `ready_pools` does it.
 
     Raises
     ------
@@ -53,30 +60,26 @@ def simulate(
         If the model does not fit the accelerators.
     """
     began_s = time.perf_counter()
-    setup = setup or prepare(experiment)
-    traffic, requests, strides = play(experiment, setup, on_progress)
-    deployment = experiment.deployment
+    pools = pools or ready_pools(experiment)
+    traffic, requests, strides = play(experiment, pools, on_progress)
+    contexts = tuple(pool.context(strides) for pool in pools)
     context = RunContext(
-        num_gpus=deployment.replicas * deployment.parallelism.gpus,
-        num_replicas=deployment.replicas * setup.engine.attention_ranks,
-        kv_blocks=setup.engine.num_blocks,
-        block_size=setup.engine.block_size,
+        pools=contexts,
         slo=experiment.slo,
-        gpu_hour_usd=experiment.prices.gpu_hour_usd,
-        time_shares=time_shares(strides, setup.engine.cost),
         wall_s=time.perf_counter() - began_s,
-        warnings=(*traffic.warnings, *filter(None, [capacity_warning(setup, strides)])),
-        model_error=model_error(experiment, setup, requests, strides),
+        warnings=(*traffic.warnings, *capacity_warnings(pools, contexts, strides)),
+        model_error=model_error(pools, contexts, requests, strides),
     )
-    return Result(experiment, setup, traffic, requests, strides, summarise(requests, strides, context))
+    return Result(experiment, pools, traffic, requests, strides, summarise(requests, strides, context))
 
 
 def play(
-    experiment: Experiment, setup: Setup, on_progress: Callable[[int, int], None] | None = None
+    experiment: Experiment, pools: Sequence[ReadyPool], on_progress: Callable[[int, int], None] | None = None
 ) -> tuple[Traffic, RequestRows, StrideRows]:
     """Serve the workload and return it with its raw rows, for callers that need no more than a few of them."""
     traffic = generate(experiment.workload, experiment.seed, experiment.folder)
-    _refuse_beyond_window(experiment, setup, traffic)
+    _refuse_beyond_window(experiment, pools, traffic)
+    ask_for_services(experiment, pools, traffic.requests)
     total = len(traffic.requests)
     every = max(total // 100, 1)
 
@@ -84,15 +87,21 @@ def play(
         if on_progress is not None and (count % every == 0 or count == total):
             on_progress(count, total)
 
-    strides = Cluster(setup.engine, experiment.deployment.replicas, experiment.router, traffic, answered).run()
-    return traffic, RequestRows.of(traffic.requests).seen_late(setup.stream_lag_iterations), strides
+    strides = Cluster([pool.to_run() for pool in pools], experiment.router, traffic, answered).run()
+    return traffic, _as_seen(RequestRows.of(traffic.requests), pools), strides
 
 
-def _refuse_beyond_window(experiment: Experiment, setup: Setup, traffic: Traffic) -> None:
-    """Refuse a workload none of whose requests the engine would accept; with a memory plan only."""
+def _as_seen(requests: RequestRows, pools: Sequence[ReadyPool]) -> RequestRows:
+    """Return the rows as clients see them, who get tokens late."""
+    lags = np.repeat([pool.setup.stream_lag_iterations for pool in pools], [pool.replicas for pool in pools])
+    return requests.seen_late(lags[requests.replica])
+
+
+def _refuse_beyond_window(experiment: Experiment, pools: Sequence[ReadyPool], traffic: Traffic) -> None:
+    """Refuse a workload none of whose requests any engine would accept; with a memory plan only."""
     shortest = min(request.total_tokens for request in traffic.requests)
-    if setup.memory is not None and shortest > setup.engine.max_model_len:
+    longest = max(pool.setup.engine.max_model_len for pool in pools)
+    if shortest > longest and all(pool.setup.memory is not None for pool in pools):
         raise experiment.error(
-            "workload",
-            f"every request has at least {shortest} tokens, more than max_model_len {setup.engine.max_model_len}",
+            "workload", f"every request has at least {shortest} tokens, more than max_model_len {longest}"
         )

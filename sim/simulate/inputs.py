@@ -12,6 +12,7 @@ from sim.errors import UserError
 from sim.experiment import Experiment
 from sim.profiles.calibrated import HardwareCalibration
 from sim.profiles.library import Kind, find, load, load_engine, load_hardware, names
+from sim.simulate.pools import experiments_of
 from sim.simulate.setup import constants_name
 from sim.simulate.uncertainty import TABLE
 from sim.workload.arrivals.diurnal import DiurnalArrivals
@@ -37,7 +38,13 @@ def input_files(experiment: Experiment, find_profile: Finder = find) -> dict[str
 
 
 def _files(experiment: Experiment, find_profile: Finder) -> Iterator[tuple[str, Path]]:
-    beside, gpu, workload = experiment.folder, experiment.deployment.gpu, experiment.workload
+    for name, alone in experiments_of(experiment):
+        yield from ((f"{name}: {role}" if name else role, path) for role, path in _pool_files(alone, find_profile))
+    yield from _workload_files(experiment, find_profile)
+
+
+def _pool_files(experiment: Experiment, find_profile: Finder) -> Iterator[tuple[str, Path]]:
+    beside, gpu = experiment.folder, experiment.deployment.gpu
     yield from _model_files(find_profile("models", experiment.model, beside))
     yield "hardware", find_profile("hardware", gpu, beside)
     yield "engine", find_profile("engines", experiment.engine.kind, beside)
@@ -52,6 +59,10 @@ def _files(experiment: Experiment, find_profile: Finder) -> Iterator[tuple[str, 
         yield "all-to-all", find_profile("calibrated/all_to_all", experiment.engine.all_to_all.library, beside)
     if experiment.moe is not None:
         yield from (("experts", file) for file in experiment.moe.beside(beside).files())
+
+
+def _workload_files(experiment: Experiment, find_profile: Finder) -> Iterator[tuple[str, Path]]:
+    beside, workload = experiment.folder, experiment.workload
     if isinstance(workload.lengths, PresetLengths):
         yield "lengths", find_profile("workloads", workload.lengths.name, beside)
     if isinstance(workload.arrivals, DiurnalArrivals) and workload.arrivals.profile is not None:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from sim.batch import Blocked
 from sim.errors import ProfileError
 from sim.experiment import Experiment
-from sim.metrics.model_error import ModelError
+from sim.metrics.model_error import ModelError, widest
+from sim.metrics.pools import PoolContext
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.profiles.calibrated_errors import ErrorRegime, ErrorTable, Load
 from sim.profiles.library import load_calibrated_hardware, load_engine, load_error_table, names
+from sim.simulate.pools import ReadyPool
 from sim.simulate.setup import Setup
 
-__all__ = ["TABLE", "capacity_warning", "load_of", "model_error"]
+__all__ = ["TABLE", "capacity_warnings", "load_of", "model_error"]
 
 TABLE = "serving"
 """Name of the table of errors that runs are judged by."""
@@ -32,9 +34,22 @@ def load_of(requests: RequestRows) -> Load:
 
 
 def model_error(
+    pools: Sequence[ReadyPool], contexts: Sequence[PoolContext], requests: RequestRows, strides: StrideRows
+) -> ModelError | None:
+    """Return the errors to expect of the result, of several pools the largest; None where any of them has none."""
+    errors = []
+    for pool, context in zip(pools, contexts, strict=True):
+        own = requests.where(context.has(requests.replica)) if len(pools) > 1 else requests
+        if own.completed.any() or len(pools) == 1:
+            errors.append(_pool_error(pool.experiment, pool.setup, own, context.strides(strides)))
+    known = [error for error in errors if error is not None]
+    return widest(known) if known and len(known) == len(errors) else None
+
+
+def _pool_error(
     experiment: Experiment, setup: Setup, requests: RequestRows, strides: StrideRows
 ) -> ModelError | None:
-    """Return the errors to expect of the result; None where the cost model is the user's own line."""
+    """Return the errors of one pool; None where the cost model is the user's own line."""
     if experiment.cost_model.kind != "roofline" or TABLE not in names("calibrated/errors", experiment.folder):
         return None
     table = load_error_table(TABLE, experiment.folder)
@@ -81,8 +96,17 @@ def _statement(table: ErrorTable, regime: ErrorRegime, beyond: list[str], wider:
     return "; ".join((statement, *beyond))
 
 
-def capacity_warning(setup: Setup, strides: StrideRows) -> str | None:
-    """Say so if an error of 15 % in the size of the KV cache would change whether requests wait for it."""
+def capacity_warnings(
+    pools: Sequence[ReadyPool], contexts: Sequence[PoolContext], strides: StrideRows
+) -> Iterator[str]:
+    """Say so where an error of 15 % in the size of the KV cache would change whether requests wait for it."""
+    for pool, context in zip(pools, contexts, strict=True):
+        warning = _capacity_warning(pool.setup, context.strides(strides))
+        if warning is not None:
+            yield f"{pool.name}: {warning}" if pool.name else warning
+
+
+def _capacity_warning(setup: Setup, strides: StrideRows) -> str | None:
     if setup.memory is None or not len(strides.start_s):
         return None
     peak = float(strides.kv_blocks.max()) / setup.engine.num_blocks

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, suppress
 
 from sim.errors import InfeasibleError, UserError
 from sim.experiment import Experiment, experiment_of
-from sim.simulate import prepare
+from sim.simulate import ready_pools
 from sim.study.cache import Cache
 from sim.study.folder import SweepFolder
 from sim.study.key import Keys
@@ -72,7 +72,7 @@ def _heads(base: Experiment, points: list[Point]) -> list[Row]:
     if all(head["key"] is None for head in heads):
         first = points[0].experiment(base)
         with suppress(InfeasibleError):
-            prepare(first)
+            ready_pools(first)
         keys.of(first)
     return heads
 

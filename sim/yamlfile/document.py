@@ -97,6 +97,17 @@ class Document:
         places = {at: place for at, place in self.places.items() if at[:below] != path}
         return dataclasses.replace(self, data=data, places=places | {path: (origin, None)})
 
+    def graft(self, source: PathTuple, target: str) -> Document:
+        """Return a copy in which what stands at *source* stands at the dotted *target*; its lines stay its own."""
+        grafted = self.replace(target, self.value_at(source, None), self.file)
+        path, below = tuple(target.split(".")), len(source)
+        moved = {(*path, *at[below:]): place for at, place in self.places.items() if at[:below] == source}
+        return dataclasses.replace(grafted, places=grafted.places | moved)
+
+    def without(self, key: str) -> Document:
+        """Return a copy without the *key* of its top level."""
+        return dataclasses.replace(self, data={name: value for name, value in self.data.items() if name != key})
+
     def _with(self, data: Any, path: PathTuple, steps: list[str], value: Any) -> tuple[Any, PathTuple]:
         if not steps:
             return value, path

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from serving import Ask, Case, cases, random_runs, schedulers
 
-from sim.cluster import Cluster
+from sim.cluster import Cluster, Pool
 from sim.policy import kinds_of
 from sim.request import Request
 from sim.router.round_robin import RoundRobin
@@ -20,7 +20,7 @@ KINDS = sorted(kinds_of("sim.scheduler", Scheduler))
 def ends_clean(case: Case) -> list[Request]:
     """Serve *case*, assert that its replica ends as it began, and return its requests."""
     requests = case.requests()
-    cluster = Cluster(case.engine(), 1, RoundRobin(), Traffic(requests))
+    cluster = Cluster([Pool(case.engine(), 1)], RoundRobin(), Traffic(requests))
     cluster.run()
     (replica,) = cluster._replicas
     state = replica._state

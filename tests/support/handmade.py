@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from sim.metrics.pools import PoolContext
 from sim.metrics.rows import RequestRows, StrideLog, StrideRows
+from sim.metrics.summary import RunContext
 from sim.request import Status
 
 NEVER = float("nan")
@@ -95,3 +97,10 @@ def two_answers():
         },
     )
     return requests, strides
+
+
+def context_of(**changes):
+    """Return the context of a run on one pool: a replica of two GPUs and 20 blocks, but for *changes*."""
+    written = {"num_gpus": 2, "replicas": 1, "kv_blocks": 20} | changes
+    pool = {name: value for name, value in written.items() if name in PoolContext.__dataclass_fields__}
+    return RunContext((PoolContext(**pool),), **{name: written[name] for name in written.keys() - pool.keys()})

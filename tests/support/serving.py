@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from sim.cluster import Cluster, Engine, Timeouts
+from sim.cluster import Cluster, Engine, Pool, Timeouts
 from sim.cost import Affine, StepCost
 from sim.metrics.rows import StrideRows
 from sim.policy import kinds_of
@@ -103,7 +103,7 @@ def serve(
     """Play *case* and return its requests and strides."""
     requests = case.requests()
     traffic = Traffic(requests) if closed is None else closed.traffic(requests)
-    strides = Cluster(case.engine(**engine), replicas, router or RoundRobin(), traffic).run()
+    strides = Cluster([Pool(case.engine(**engine), replicas)], router or RoundRobin(), traffic).run()
     return requests, strides
 
 

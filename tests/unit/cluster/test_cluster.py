@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from serving import Ask, Case, Closed, serve
 
-from sim.cluster import Cluster
+from sim.cluster import Cluster, Pool
 from sim.cost import Affine
 from sim.cost.affine import AffineStep
 from sim.metrics.rows import RequestRows
@@ -50,7 +50,7 @@ def test_longer_than_the_window_is_rejected_with_both_numbers():
     case = Case(ChunkedPrefill(), 100, 4, (Ask(0.0, 50, 50), Ask(0.0, 50, 51)))
     requests = case.requests()
     engine = dataclasses.replace(case.engine(cost=SECOND), max_model_len=100)
-    Cluster(engine, 1, RoundRobin(), Traffic(requests)).run()
+    Cluster([Pool(engine, 1)], RoundRobin(), Traffic(requests)).run()
     assert [request.status for request in requests] == [Status.COMPLETED, Status.REJECTED]
     assert requests[1].reason == "101 tokens exceed max_model_len 100"
 
@@ -58,7 +58,7 @@ def test_longer_than_the_window_is_rejected_with_both_numbers():
 def test_progress_counts_answers_and_rejections():
     case = Case(ChunkedPrefill(), 10, 4, (Ask(0.0, 4, 2), Ask(0.5, 400, 1), Ask(1.0, 4, 1)))
     seen = []
-    Cluster(case.engine(), 1, RoundRobin(), Traffic(case.requests()), seen.append).run()
+    Cluster([Pool(case.engine(), 1)], RoundRobin(), Traffic(case.requests()), seen.append).run()
     assert seen == [1, 2, 3]
 
 

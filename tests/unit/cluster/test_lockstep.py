@@ -8,7 +8,7 @@ import pytest
 from sim.cluster.lockstep import slowest
 from sim.cost import Pace
 from sim.experiment import experiment_of
-from sim.simulate import play, prepare
+from sim.simulate import play, ready_pools
 from sim.yamlfile import parse_yaml
 
 EXPERIMENT = """
@@ -42,7 +42,7 @@ def _play(**options):
         "lengths": MIXED,
     } | options
     experiment = experiment_of(parse_yaml(EXPERIMENT.format(**chosen), "x.yaml"))
-    _, requests, strides = play(experiment, prepare(experiment))
+    _, requests, strides = play(experiment, ready_pools(experiment))
     return requests, strides
 
 

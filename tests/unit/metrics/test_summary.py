@@ -3,10 +3,10 @@ import subprocess
 import sys
 
 import pytest
-from handmade import NEVER, requests_of, strides_of, two_answers
+from handmade import NEVER, context_of, requests_of, strides_of, two_answers
 
 from sim.metrics.slo import SLO
-from sim.metrics.summary import RunContext, summarise
+from sim.metrics.summary import summarise
 from sim.request import Status
 
 STATISTICS = ("mean", "median", "p90", "p95", "p99", "std")
@@ -21,12 +21,8 @@ KEYS = [
 ]
 
 
-def context(**changes):
-    return RunContext(**({"num_gpus": 2, "num_replicas": 1, "kv_blocks": 20} | changes))
-
-
 def result_of(requests, strides, **changes):
-    return summarise(requests, strides, context(**changes)).as_dict()
+    return summarise(requests, strides, context_of(**changes)).as_dict()
 
 
 def test_every_metric_of_two_answers():

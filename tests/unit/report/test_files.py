@@ -3,10 +3,10 @@ import json
 import math
 
 import pytest
-from handmade import two_answers
+from handmade import context_of, two_answers
 
 from sim.errors import UserError
-from sim.metrics.summary import RunContext, summarise
+from sim.metrics.summary import summarise
 from sim.report.files import manifest_of, writable_folder, write_run
 
 NAMES = {
@@ -17,8 +17,8 @@ NAMES = {
 
 def write(folder):
     requests, strides = two_answers()
-    summary = summarise(requests, strides, RunContext(num_gpus=1, num_replicas=1, kv_blocks=20))
-    return write_run(folder, summary, requests, strides, kv_blocks=20, manifest=manifest_of(7, {}))
+    summary = summarise(requests, strides, context_of(num_gpus=1, kv_blocks=20))
+    return write_run(folder, summary, requests, strides, kv_blocks=[20], manifest=manifest_of(7, {}))
 
 
 def test_all_files_of_the_contract_and_nothing_else(tmp_path):

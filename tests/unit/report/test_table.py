@@ -1,17 +1,16 @@
 import io
 
 import pytest
-from handmade import completed, strides_of, two_answers
+from handmade import completed, context_of, strides_of, two_answers
 
 from sim.metrics.slo import SLO
-from sim.metrics.summary import RunContext, summarise
+from sim.metrics.summary import summarise
 from sim.report.table import print_table
 
 
 def printed(requests, strides, **changes):
-    context = RunContext(**({"num_gpus": 2, "num_replicas": 1, "kv_blocks": 20} | changes))
     file = io.StringIO()
-    print_table(summarise(requests, strides, context), ["70b_h100: [a] model", "2 requests"], file)
+    print_table(summarise(requests, strides, context_of(**changes)), ["70b_h100: [a] model", "2 requests"], file)
     return file.getvalue()
 
 

@@ -2,10 +2,10 @@
 
 import re
 
-from handmade import two_answers
+from handmade import context_of, two_answers
 
 from sim.metrics.slo import SLO
-from sim.metrics.summary import RunContext, summarise
+from sim.metrics.summary import summarise
 from sim.report.vllm import vllm_block
 
 BLOCK = """\
@@ -49,7 +49,7 @@ P99 E2EL (ms):                           1373.75
 
 
 def result(**changes):
-    return summarise(*two_answers(), RunContext(num_gpus=2, num_replicas=1, kv_blocks=20, **changes)).as_dict()
+    return summarise(*two_answers(), context_of(**changes)).as_dict()
 
 
 def test_labels_and_alignment():

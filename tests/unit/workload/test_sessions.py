@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from serving import Case
 
-from sim.cluster import Cluster
+from sim.cluster import Cluster, Pool
 from sim.router.round_robin import RoundRobin
 from sim.scheduler.chunked_prefill import ChunkedPrefill
 from sim.workload import Workload, generate
@@ -69,7 +69,7 @@ def test_a_returning_conversation_finds_its_own_answer_warm():
         before = made.requests[index]
         assert after.input_tokens - before.total_tokens == after.segments[-1][1]
         cold += after.segments[-1][1]
-    Cluster(case.engine(), 1, RoundRobin(), made).run()
+    Cluster([Pool(case.engine(), 1)], RoundRobin(), made).run()
     later = [request for request in made.requests if request.turn]
     computed = sum(request.input_tokens - request.cached_tokens for request in later)
     assert computed == pytest.approx(cold, rel=0.02)

@@ -1,0 +1,124 @@
+"""Pools of equal replicas: what rows do not tell of them, and what came of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.metrics.binding import Binding, binding_limit
+from sim.metrics.rows import RequestRows, StrideRows
+
+__all__ = ["PoolContext", "PoolSummary", "combined_shares", "of_replicas", "summarise_pool"]
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolContext:
+    """What the rows of a run do not tell of one pool.
+
+    Attributes
+    ----------
+    first, replicas
+        Number of its first replica, and of how many its rows tell: with attention data parallel these are ranks.
+    num_gpus
+        Of the whole pool.
+    kv_blocks, block_size
+        Pool of one replica [blocks] and tokens in a block; without the latter, a stride counts as if it held from its
+        start the blocks that it holds at its end.
+    gpu_hour_usd, gpu_power_w
+        Price [$/h] and mean power draw [W] of one GPU, if known.
+    time_shares
+        Share of the iteration time by resource: ``compute``, ``memory``, ``link``, ``launch``, ``host``.
+    """
+
+    num_gpus: int
+    replicas: int
+    kv_blocks: int
+    block_size: float = math.inf
+    name: str = ""
+    first: int = 0
+    gpu_hour_usd: float | None = None
+    gpu_power_w: float | None = None
+    time_shares: Mapping[str, float] = field(default_factory=dict)
+
+    def has(self, replica: Ints) -> Bools:
+        """Return which of the *replica* numbers are its own."""
+        return (replica >= self.first) & (replica < self.first + self.replicas)
+
+    def strides(self, strides: StrideRows) -> StrideRows:
+        """Return the strides of its replicas."""
+        own = self.has(strides.replica)
+        return strides if own.all() else strides.where(own)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSummary:
+    """One pool in numbers; *busy_share* is the part of its replicas' time that iterations took."""
+
+    name: str
+    replicas: int
+    num_gpus: int
+    completed: int
+    output_tokens: int
+    running_mean: float
+    kv_utilization_peak: float
+    busy_share: float
+    binding: Binding
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it under its public keys."""
+        return {
+            "name": self.name,
+            "replicas": self.replicas,
+            "gpus": self.num_gpus,
+            "completed": self.completed,
+            "total_output_tokens": self.output_tokens,
+            "running_mean": self.running_mean,
+            "kv_utilization_peak": self.kv_utilization_peak,
+            "busy_share": self.busy_share,
+            "binding_limit": self.binding.limit,
+        }
+
+
+def summarise_pool(pool: PoolContext, requests: RequestRows, strides: StrideRows, duration_s: float) -> PoolSummary:
+    """Return what came of *pool* in a run of *duration_s*."""
+    completed = requests.completed & pool.has(requests.replica)
+    own = pool.strides(strides)
+    replica_time_s = duration_s * pool.replicas
+    busy_s = float(own.duration_s.sum())
+    return PoolSummary(
+        name=pool.name,
+        replicas=pool.replicas,
+        num_gpus=pool.num_gpus,
+        completed=int(completed.sum()),
+        output_tokens=int(requests.emitted_tokens[completed].sum()),
+        running_mean=float(np.dot(own.running, own.duration_s)) / duration_s if duration_s else math.nan,
+        kv_utilization_peak=int(own.kv_blocks.max(initial=0)) / pool.kv_blocks if pool.kv_blocks else math.nan,
+        busy_share=busy_s / replica_time_s if replica_time_s else math.nan,
+        binding=binding_limit(own, replica_time_s, pool.time_shares),
+    )
+
+
+def of_replicas(pools: Sequence[PoolContext], value: Callable[[PoolContext], float]) -> Floats:
+    """Return the *value* of its pool for every replica, by its number."""
+    return np.repeat([float(value(pool)) for pool in pools], [pool.replicas for pool in pools])
+
+
+def combined_shares(pools: Sequence[PoolContext], strides: StrideRows) -> Mapping[str, float]:
+    """Return the shares of the iteration time of all pools together."""
+    if len(pools) == 1:
+        return pools[0].time_shares
+    busy_s = [float(pool.strides(strides).duration_s.sum()) for pool in pools]
+    shares: dict[str, float] = {}
+    for pool, time_s in zip(pools, busy_s, strict=True):
+        for resource, share in pool.time_shares.items():
+            shares[resource] = shares.get(resource, 0.0) + share * time_s / sum(busy_s)
+    return shares

@@ -1,0 +1,137 @@
+"""The pools of an experiment, each made ready like an experiment of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+import numpy as np
+
+from sim import cluster
+from sim.experiment import Experiment, Pool, experiment_of
+from sim.metrics.pools import PoolContext
+from sim.metrics.rows import StrideRows
+from sim.request import Request
+from sim.simulate.limits import time_shares
+from sim.simulate.setup import Setup, prepare
+from sim.workload.streams import stream
+
+__all__ = ["ReadyPool", "ask_for_services", "experiments_of", "ready_pools"]
+
+_DEPLOYMENT = ("gpu", "replicas", "parallelism", "quantization")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyPool:
+    """A pool: the experiment that it would be alone, made ready.
+
+    Attributes
+    ----------
+    service
+        Number of the model that it serves among those of all pools, from 0.
+    first
+        Number of its first replica; with attention data parallel, of its first rank.
+    """
+
+    name: str
+    experiment: Experiment
+    setup: Setup
+    service: int = 0
+    first: int = 0
+
+    @property
+    def replicas(self) -> int:
+        """What the router chooses among: replicas, or the attention ranks of all of them."""
+        return self.experiment.deployment.replicas * self.setup.engine.attention_ranks
+
+    def to_run(self) -> cluster.Pool:
+        """Return it as the cluster runs it."""
+        return cluster.Pool(self.setup.engine, self.experiment.deployment.replicas, self.service)
+
+    def context(self, strides: StrideRows) -> PoolContext:
+        """Return what the rows of a run do not tell of it."""
+        deployment, engine = self.experiment.deployment, self.setup.engine
+        context = PoolContext(
+            name=self.name,
+            first=self.first,
+            replicas=self.replicas,
+            num_gpus=deployment.replicas * deployment.parallelism.gpus,
+            kv_blocks=engine.num_blocks,
+            block_size=engine.block_size,
+            gpu_hour_usd=self.experiment.prices.gpu_hour_usd,
+        )
+        return replace(context, time_shares=time_shares(context.strides(strides), engine.cost))
+
+
+def experiments_of(experiment: Experiment) -> list[tuple[str, Experiment]]:
+    """Return each pool's name and the experiment that it would be alone.
+
+    Raises
+    ------
+    ConfigError
+        Two pools have one name, or a pool cannot be used, with its file and line.
+    """
+    if not experiment.pools:
+        return [("", experiment)]
+    found: dict[str, Experiment] = {}
+    for place, pool in enumerate(experiment.pools):
+        name = pool.name or f"pool{place}"
+        if name in found:
+            raise experiment.error(f"pools.{place}.name", f"there is another pool {name!r}")
+        found[name] = _alone(experiment, pool, place)
+    return list(found.items())
+
+
+def _alone(experiment: Experiment, pool: Pool, place: int) -> Experiment:
+    document = experiment.document
+    for field, target in _targets(pool):
+        document = document.graft(("pools", place, *field), target)
+    return experiment_of(document.without("pools").without("sweep")).model_copy(update={"seed": experiment.seed})
+
+
+def _targets(pool: Pool) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what the pool writes, and where it stands in an experiment without pools."""
+    for field in _DEPLOYMENT:
+        if getattr(pool, field) is not None:
+            yield (field,), f"deployment.{field}"
+    if pool.model is not None:
+        yield ("model",), "model"
+    if pool.engine is not None:
+        yield from ((("engine", option), f"engine.{option}") for option in sorted(pool.engine.model_fields_set))
+
+
+def ready_pools(experiment: Experiment) -> list[ReadyPool]:
+    """Make every pool of *experiment* ready; raise as `prepare` does."""
+    pools: list[ReadyPool] = []
+    services: dict[str, int] = {}
+    for name, alone in experiments_of(experiment):
+        service = services.setdefault(alone.model, len(services))
+        first = pools[-1].first + pools[-1].replicas if pools else 0
+        pools.append(ReadyPool(name, alone, prepare(alone), service, first))
+    _shares(experiment, pools)
+    return pools
+
+
+def ask_for_services(experiment: Experiment, pools: Sequence[ReadyPool], requests: Sequence[Request]) -> None:
+    """Let each of the *requests* ask for one of the models, by their shares."""
+    shares = _shares(experiment, pools)
+    if len(shares) == 1:
+        return
+    draws = stream(experiment.seed, "models").random(len(requests))
+    bounds = list(accumulate(shares))[:-1]
+    for request, service in zip(requests, np.searchsorted(bounds, draws, side="right").tolist(), strict=True):
+        request.service = service
+
+
+def _shares(experiment: Experiment, pools: Sequence[ReadyPool]) -> list[float]:
+    """Return the share of the requests by service; raise `ConfigError` where the pools do not say it."""
+    shares = [0.0] * (1 + max(pool.service for pool in pools))
+    if len(shares) == 1:
+        return [1.0]
+    for written, pool in zip(experiment.pools, pools, strict=True):
+        shares[pool.service] += written.share or 0.0
+    if not 0.999 < sum(shares) < 1.001 or not all(shares):
+        each = ", ".join(f"{share:g}" for share in shares)
+        raise experiment.error("pools", f"the shares of {len(shares)} models must be above 0 and sum to 1, not {each}")
+    return shares
