@@ -49,8 +49,11 @@ class Request:
         Output tokens emitted so far; survives a preemption.
     cached_tokens
         Prefix-cache hits summed over all admissions [tokens].
+    expected_hit_tokens
+        Tokens of its prompt that its router took to be cached at the replica [tokens].
     queued_s
-        When the engine first sees it [s]: its arrival, later by what the server spends on HTTP and tokenisation.
+        When the engine first sees it [s]: its arrival, later by what the router takes, and by what the server spends on
+        HTTP and tokenisation.
     admitted_s, first_token_s, last_token_s
         First admission, first and last emission [s], `nan` until they happen.
     admission
@@ -80,6 +83,7 @@ class Request:
     status: Status = Status.WAITING
     reason: str = ""
     replica: int = -1
+    expected_hit_tokens: int = 0
     computed_tokens: int = 0
     emitted_tokens: int = 0
     cached_tokens: int = 0

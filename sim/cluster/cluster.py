@@ -13,13 +13,15 @@ from sim.cluster.clock import ARRIVALS, Moment
 from sim.cluster.deadlines import Timeouts
 from sim.cluster.lockstep import Lockstep, Rank
 from sim.cluster.replica import Replica
+from sim.cluster.reports import Reports
 from sim.cost import StepCost
 from sim.kv import KvCache
 from sim.metrics.rows import StrideLog, StrideRows
 from sim.request import Request
-from sim.router import Router
+from sim.router import Fleet, Router
 from sim.scheduler import Scheduler
 from sim.workload.client import Client
+from sim.workload.streams import stream
 from sim.workload.traffic import Traffic
 
 __all__ = ["Cluster", "Engine", "Pool"]
@@ -84,6 +86,8 @@ class Cluster:
     ----------
     pools
         Their replicas are numbered on from pool to pool.
+    seed
+        Of the router's random draws.
     on_progress
         Called with the number of requests answered so far, after each of them.
     """
@@ -94,20 +98,27 @@ class Cluster:
         router: Router,
         traffic: Traffic,
         on_progress: Callable[[int], None] | None = None,
+        seed: int = 0,
     ) -> None:
         self._env, self._log, self._client = Environment(), StrideLog(), Client(traffic)
         self._router, self._on_progress = router, on_progress
-        self._answered = 0
+        self._sent = self._answered = 0
         self._arrival: Moment | None = None
         self._arrival_s = math.inf
         self._waits_for_batches = any(pool.engine.scheduler.keeps_batch for pool in pools)
         self._replicas: list[Replica] = []
-        self._services: dict[int, list[Replica]] = {pool.service: [] for pool in pools}
-        self._routed = dict.fromkeys(self._services, 0)
+        self._fleets = {pool.service: Fleet(stream(seed, f"router {pool.service}")) for pool in pools}
+        self._choices = {service: router.begin(fleet) for service, fleet in self._fleets.items()}
+        self._reports = [
+            Reports(self._env, interval_s, report, busy=lambda: self._answered < self._sent)
+            for fleet in self._fleets.values()
+            for interval_s, report in fleet.reports
+        ]
         for pool in pools:
             servers = self._servers(pool)
             self._replicas += servers
-            self._services[pool.service] += servers
+            for replica in servers:
+                self._fleets[pool.service].join(replica)
 
     def run(self) -> StrideRows:
         """Serve all requests to the end and return the strides; what became of a request is written on it."""
@@ -117,16 +128,16 @@ class Cluster:
 
     def _servers(self, pool: Pool) -> Sequence[Replica]:
         """Return what the router chooses among: replicas, or the attention ranks of all of them."""
-        engine, first = pool.engine, len(self._replicas)
-        number = engine.attention_ranks
+        first, number = len(self._replicas), pool.engine.attention_ranks
         if number == 1:
-            return [self._replica(engine, first + index, Replica) for index in range(pool.replicas)]
-        ranks = [self._replica(engine, first + index, Rank) for index in range(pool.replicas * number)]
+            return [self._replica(pool, first + index, Replica) for index in range(pool.replicas)]
+        ranks = [self._replica(pool, first + index, Rank) for index in range(pool.replicas * number)]
         for leader in range(0, len(ranks), number):
             Lockstep(self._env, ranks[leader : leader + number])
         return ranks
 
-    def _replica(self, engine: Engine, index: int, kind: type[R]) -> R:
+    def _replica(self, pool: Pool, index: int, kind: type[R]) -> R:
+        engine, fleet = pool.engine, self._fleets[pool.service]
         return kind(
             self._env,
             index,
@@ -139,6 +150,7 @@ class Cluster:
             timeouts=engine.timeouts,
             more_to_come=lambda: self._client.next_s < math.inf,
             on_done=self._done,
+            on_change=fleet.changed if fleet.watches_engines else None,
         )
 
     def _await_arrival(self) -> None:
@@ -155,20 +167,31 @@ class Cluster:
         """Route everything that the client sends at this instant."""
         self._arrival, self._arrival_s = None, math.inf
         while self._client.next_s <= self._env.now:
-            request = self._client.send()
-            self._route(request)
+            self._receive(self._client.send())
         self._await_arrival()
         if self._waits_for_batches and self._arrival is None:
             for replica in self._replicas:
                 replica.wake()
 
+    def _receive(self, request: Request) -> None:
+        """Let the router take its time with *request*."""
+        self._sent += 1
+        for reports in self._reports:
+            reports.go_on()
+        request.queued_s = request.arrival_s + self._router.latency_s
+        if self._router.latency_s:
+            Moment(self._env, request.queued_s, lambda _: self._route(request), ARRIVALS)
+        else:
+            self._route(request)
+
     def _route(self, request: Request) -> None:
-        servers, routed = self._services[request.service], self._routed[request.service]
-        self._routed[request.service] += 1
-        servers[self._router.choose(request, servers, routed)].submit(request)
+        index = self._choices[request.service](request)
+        self._replicas[index].submit(request)
+        self._fleets[request.service].changed(index)
 
     def _done(self, request: Request) -> None:
         self._answered += 1
+        self._fleets[request.service].changed(request.replica)
         self._client.ended(request, self._env.now)
         self._await_arrival()
         if self._on_progress is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from simpy import Environment, Event
@@ -37,6 +38,13 @@ class Replica:
         Tells whether any arrival is scheduled.
     on_done
         Called with every request that completes, is rejected or fails.
+    on_change
+        Called with *index* where an iteration begins or ends; None: nobody cares.
+
+    Attributes
+    ----------
+    outstanding, outstanding_tokens, pending_tokens
+        As in `sim.router.Load`.
     """
 
     def __init__(
@@ -53,11 +61,13 @@ class Replica:
         timeouts: Timeouts,
         more_to_come: Callable[[], bool],
         on_done: Callable[[Request], None],
+        on_change: Callable[[int], None] | None = None,
     ) -> None:
-        self.index, self.outstanding = index, 0
+        self.index = index
+        self.outstanding = self.outstanding_tokens = self.pending_tokens = 0
         self._env, self._scheduler, self._cost, self._kv, self._log = env, scheduler, cost, kv, log
         self._max_model_len, self._by_iteration = max_model_len, by_iteration
-        self._more_to_come, self._on_done = more_to_come, on_done
+        self._more_to_come, self._on_done, self._on_change = more_to_come, on_done, on_change
         self._deadlines = Deadlines(env, timeouts, self._give_up)
         self._state = State(Queue(scheduler.order), Running(kv.block_size, cost.windows), kv, scheduler.notes())
         kv.settle = self._state.running.settle
@@ -66,8 +76,31 @@ class Replica:
         self._next: Moment | None = None
         self._leaving: list[Request] = []  # given up while running: they leave when the stride ends
 
+    @property
+    def waiting(self) -> int:
+        """Requests in the queue."""
+        return len(self._state.waiting)
+
+    @property
+    def running(self) -> int:
+        """Requests that are admitted."""
+        return len(self._state.running)
+
+    @property
+    def kv_usage(self) -> float:
+        """Share of the KV blocks in use, those included that the iterations of the stride have taken until now."""
+        used, stride = self._kv.used, self._stride
+        if stride is not None and stride.iterations > 1:
+            used += self._state.running.new_blocks(stride.iterations_until(self._env.now) - 1, after=1)
+        return used / self._kv.num_blocks
+
+    @property
+    def kv_tokens(self) -> int:
+        """Tokens that the KV cache has room for."""
+        return self._kv.num_blocks * self._kv.block_size
+
     def submit(self, request: Request) -> None:
-        """Take *request* from the router: the engine sees it when HTTP and tokenisation are done."""
+        """Take *request* from the router at its `queued_s`: the engine sees it when HTTP and tokenisation are done."""
         request.replica = self.index
         reason = self._refusal(request)
         if reason:
@@ -75,8 +108,10 @@ class Replica:
             self._on_done(request)
             return
         self.outstanding += 1
+        self.outstanding_tokens += request.input_tokens
+        self.pending_tokens += request.input_tokens - request.expected_hit_tokens
         self._deadlines.watch(request)
-        request.queued_s = request.arrival_s + self._cost.admission_delay_s(request.input_tokens)
+        request.queued_s += self._cost.admission_delay_s(request.input_tokens)
         if request.queued_s > self._env.now:
             Moment(self._env, request.queued_s, lambda _: self._enqueue(request), ARRIVALS)
         else:
@@ -129,6 +164,9 @@ class Replica:
     def _close(self, request: Request) -> None:
         """Tell that nothing more becomes of *request*."""
         self.outstanding -= 1
+        self.outstanding_tokens -= request.input_tokens
+        if math.isnan(request.first_token_s):
+            self.pending_tokens -= request.input_tokens - request.expected_hit_tokens
         self._deadlines.forget(request)
         self._on_done(request)
 
@@ -198,6 +236,8 @@ class Replica:
             running=len(self._state.running.order),
             steady_gaps=self._emissions.at(now_s) if decision.decodes else 0,
         )
+        if self._on_change is not None:
+            self._on_change(self.index)
         return self._stride
 
     def _note_exceptions(self, decision: Decision) -> None:
@@ -254,6 +294,8 @@ class Replica:
             self._let_go()
         if self._scheduler.keeps_batch:
             self._dissolve()
+        if self._on_change is not None:
+            self._on_change(self.index)
         self._go_on()
 
     def _complete_decodes(self, stride: Stride, end_s: float) -> list[Request]:
@@ -280,6 +322,8 @@ class Replica:
                 self._log.odd_gap(end_s - request.last_token_s)
             else:
                 request.first_token_s = end_s
+                if request.status is not Status.FAILED:
+                    self.pending_tokens -= request.input_tokens - request.expected_hit_tokens
             request.last_token_s = end_s
             request.emitted_tokens += 1
             if request.emitted_tokens == request.output_tokens:

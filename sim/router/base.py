@@ -1,27 +1,71 @@
-"""What a router sees and what it decides."""
+"""What a router sees of a replica, and what it decides."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from pydantic import Field
 
 from sim.policy import Policy
 from sim.request import Request
+from sim.units import Seconds
 
-__all__ = ["Load", "Router"]
+if TYPE_CHECKING:
+    from sim.router.fleet import Fleet
+
+__all__ = ["Choice", "Load", "Router"]
+
+Choice = Callable[[Request], int]
+"""Returns the number of the replica that serves a request; what it remembers lasts for one run."""
 
 
 class Load(Protocol):
-    """A replica as a router sees it."""
+    """A replica as a router sees it, right at any moment, also in the middle of an iteration."""
+
+    @property
+    def index(self) -> int:
+        """Its number."""
 
     @property
     def outstanding(self) -> int:
         """Requests routed to it that are not answered yet."""
 
+    @property
+    def outstanding_tokens(self) -> int:
+        """Prompt tokens of those requests [tokens]; how long answers will be nobody knows."""
+
+    @property
+    def pending_tokens(self) -> int:
+        """Prompt tokens of those without a first token, less what their router took to be cached [tokens]."""
+
+    @property
+    def waiting(self) -> int:
+        """Requests in the engine's queue."""
+
+    @property
+    def running(self) -> int:
+        """Requests admitted by the engine."""
+
+    @property
+    def kv_usage(self) -> float:
+        """Share of its KV blocks that running requests hold."""
+
+    @property
+    def kv_tokens(self) -> int:
+        """Tokens that its KV cache has room for [tokens]."""
+
 
 class Router(Policy):
-    """Chooses the replica that serves a request; pure, so one router serves many runs."""
+    """Chooses the replica that serves a request.
 
-    def choose(self, request: Request, replicas: Sequence[Load], routed: int) -> int:
-        """Return the index of the replica for *request*, before which *routed* others were routed."""
+    One router serves many runs, so it remembers nothing itself: `begin` makes what a run needs.
+    """
+
+    latency_s: Seconds = Field(
+        0.0, ge=0, allow_inf_nan=False, description="What the router itself takes for each request [s]."
+    )
+
+    def begin(self, fleet: Fleet) -> Choice:
+        """Return the choice for one run over *fleet*, whose replicas come and go; one at least is ready when asked."""
         raise NotImplementedError

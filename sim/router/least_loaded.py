@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
-from sim.request import Request
-from sim.router.base import Load, Router
+from sim.router.base import Load
+from sim.router.least import LeastOf
 
 __all__ = ["LeastLoaded"]
 
 
-class LeastLoaded(Router):
-    """The replica with the fewest outstanding requests; of several the first."""
+class LeastLoaded(LeastOf):
+    """The replica with the fewest outstanding requests (join the shortest queue); of several the first.
 
+    A gateway that counts what it sends knows this without asking: `least_conn` of nginx, `LEAST_REQUEST` of Envoy.
+    """
+
+    engines: ClassVar[bool] = False
     kind: Literal["least_loaded"] = "least_loaded"
 
-    def choose(self, request: Request, replicas: Sequence[Load], routed: int) -> int:
-        """Return the least loaded replica."""
-        return min(range(len(replicas)), key=lambda index: replicas[index].outstanding)
+    def measure(self, replica: Load) -> float:
+        """Return the outstanding requests."""
+        return replica.outstanding

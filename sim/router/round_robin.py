@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import count
 from typing import Literal
 
 from sim.request import Request
-from sim.router.base import Load, Router
+from sim.router.base import Choice, Router
+from sim.router.fleet import Fleet
 
 __all__ = ["RoundRobin"]
 
@@ -16,6 +17,11 @@ class RoundRobin(Router):
 
     kind: Literal["round_robin"] = "round_robin"
 
-    def choose(self, request: Request, replicas: Sequence[Load], routed: int) -> int:
-        """Return the next replica."""
-        return routed % len(replicas)
+    def begin(self, fleet: Fleet) -> Choice:
+        """Count what is routed."""
+        turns = count()
+
+        def choose(request: Request) -> int:
+            return fleet.ready[next(turns) % len(fleet.ready)]
+
+        return choose

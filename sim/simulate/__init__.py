@@ -87,7 +87,7 @@ def play(
         if on_progress is not None and (count % every == 0 or count == total):
             on_progress(count, total)
 
-    strides = Cluster([pool.to_run() for pool in pools], experiment.router, traffic, answered).run()
+    strides = Cluster([pool.to_run() for pool in pools], experiment.router, traffic, answered, experiment.seed).run()
     return traffic, _as_seen(RequestRows.of(traffic.requests), pools), strides
 
 

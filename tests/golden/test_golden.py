@@ -42,7 +42,15 @@ EXAMPLES = {
         "static": "{kind: static, batch_size: 8, max_wait_s: 1 s}",
         "token_budget": "{kind: token_budget, max_num_batched_tokens: 1024, max_waiting_tokens: 10}",
     },
-    "router": {"least_loaded": "{kind: least_loaded}", "round_robin": "{kind: round_robin}"},
+    "router": {
+        "least_kv": "{kind: least_kv}",
+        "least_loaded": "{kind: least_loaded}",
+        "least_tokens": "{kind: least_tokens}",
+        "power_of_two": "{kind: power_of_two}",
+        "queue_depth": "{kind: queue_depth, staleness_s: 0.1, latency_s: 5 ms}",
+        "random": "{kind: random}",
+        "round_robin": "{kind: round_robin}",
+    },
     "workload.arrivals": {
         "bursts": "{kind: bursts, rate: 8, burst_s: 1 s, pause_s: 2 s}",
         "closed_loop": "{kind: closed_loop, concurrency: 12, think_s: 0.5}",
