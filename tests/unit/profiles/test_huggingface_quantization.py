@@ -169,6 +169,6 @@ def test_unknown_quantisations_are_refused(types, quantization, message):
 
 def test_thousands_of_ignored_modules_take_no_time(types):
     ignore = [f"model.layers.{layer}.mlp.experts.{expert}*" for layer in range(8) for expert in range(500)]
-    start = time.perf_counter()
+    start = time.process_time()
     types(linear(8, "float", ignore=ignore))
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
