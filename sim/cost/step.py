@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from sim.batch import Batch
 from sim.cost.attention import DecodeAttention, PrefillAttention
@@ -13,7 +14,32 @@ from sim.cost.operation import Demand, Operation, Work
 from sim.cost.pace import Pace
 from sim.cost.pipeline import Pipeline
 
-__all__ = ["Delay", "RooflineStep"]
+__all__ = ["Delay", "OperationTime", "RooflineStep"]
+
+
+class OperationTime(NamedTuple):
+    """What all runs of one operation take in an iteration [s].
+
+    Attributes
+    ----------
+    seconds
+        Its share of the iteration.
+    compute_s, memory_s
+        What its arithmetic and its memory traffic would take alone; they overlap.
+    link_s, fixed_s
+        Communication, and what nothing hides, such as launches.
+    """
+
+    seconds: float = 0.0
+    compute_s: float = 0.0
+    memory_s: float = 0.0
+    link_s: float = 0.0
+    fixed_s: float = 0.0
+
+    def plus(self, times: float, demand: Demand) -> OperationTime:
+        """Return this and *times* runs of *demand*."""
+        more = (demand.seconds, demand.compute_s, demand.memory_s, demand.link_s, demand.fixed_s)
+        return OperationTime(*(mine + times * its for mine, its in zip(self, more, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +146,16 @@ class RooflineStep:
 
     def breakdown(self, batch: Batch) -> dict[str, float]:
         """Return the seconds of each operation; ``host`` is what the GPU does not hide."""
-        seconds: dict[str, float] = defaultdict(float)
-        for times, name, demand in self._demands(batch):
-            seconds[name] += times * demand.seconds
+        seconds = {name: found.seconds for name, found in self.operations(batch).items()}
         seconds["host"] = self.host.exposed_s(batch, sum(seconds.values()))
         return {name: value for name, value in seconds.items() if value}
+
+    def operations(self, batch: Batch) -> dict[str, OperationTime]:
+        """Return what each operation on the GPU takes, and what it would take of each resource."""
+        found: dict[str, OperationTime] = defaultdict(OperationTime)
+        for times, name, demand in self._demands(batch):
+            found[name] = found[name].plus(times, demand)
+        return dict(found)
 
     def limits(self, batch: Batch) -> dict[str, float]:
         """Return the shares of the time bound by compute, memory, link, latency and host."""

@@ -94,6 +94,15 @@ class Mixture(BaseModel):
         }
         return self.model_copy(update=found)
 
+    def placed(self, layers: int, experts: int, top_k: int, ranks: int, nodes: int = 1) -> tuple[Floats, ExpertMap]:
+        """Return the long-run share of every expert in all choices, shape (layers, experts), and where it lives.
+
+        Raise a `UserError` as `load` does.
+        """
+        routing = self._routing(experts, top_k)
+        shares = routing.shares(self.popularity.draw(layers, experts, self._random()))
+        return shares, self.placement.place(shares, self._layout(experts, ranks, nodes))
+
     def load(self, layers: int, experts: int, top_k: int, ranks: int, nodes: int = 1) -> ExpertLoad:
         """Return what iterations load on the ranks.
 
@@ -102,9 +111,7 @@ class Mixture(BaseModel):
         UserError
             The numbers do not go together, or a file of loads or slots cannot be used.
         """
-        layout = Layout(experts, ranks, experts + self.redundant_experts, self.groups, nodes)
-        routing = self._routing(experts, top_k)
-        random = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=tuple(b"experts")))
+        layout, routing, random = self._layout(experts, ranks, nodes), self._routing(experts, top_k), self._random()
         weights = self.popularity.draw(layers, experts, random)
         if self.rebalance is None:
             slow = self.drift.fresh((_iterations(layers), layers, experts), random)
@@ -115,6 +122,12 @@ class Mixture(BaseModel):
         tables = [self._table(placed, routing, weights, slow, random) for placed, slow in periods[1:]]
         fetched = 0.0 if self.rebalance.overlapped else float(moved) * layout.slots / self.rebalance.every_steps
         return replace(ExpertLoad.average(tables), fetched_slots=fetched)
+
+    def _random(self) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=tuple(b"experts")))
+
+    def _layout(self, experts: int, ranks: int, nodes: int) -> Layout:
+        return Layout(experts, ranks, experts + self.redundant_experts, self.groups, nodes)
 
     def _routing(self, experts: int, top_k: int) -> Routing:
         if experts % self.groups:

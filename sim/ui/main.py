@@ -1,89 +1,36 @@
-"""One page: an experiment as YAML, and its result as a table."""
+"""The frame of the web page: which page it is, and a way to the others."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
-from sim.errors import ConfigError, SimError
-from sim.experiment import experiment_of
-from sim.report.table import objective
-from sim.simulate import Result, simulate
-from sim.yamlfile import parse_yaml
+from sim.ui.pages import explore, moe
+from sim.ui.session import PAGE
 
 __all__ = ["main"]
 
-_LATENCIES = {
-    "ttft": "Time to first token",
-    "tpot": "Time per output token",
-    "itl": "Inter-token latency",
-    "e2el": "End to end",
-}
-_STATISTICS = ("mean", "median", "p90", "p95", "p99")
-_EXAMPLE = """\
-model: meta-llama/Llama-3.3-70B-Instruct
-deployment:
-  gpu: H100-SXM-80GB
-  replicas: 2
-  parallelism: {tp: 4}
-  quantization: {weights: fp8, kv_cache: fp8}
-engine: {kind: vllm, version: "0.19", max_model_len: 32768}
-workload:
-  arrivals: {kind: poisson, rate: 4.0}
-  lengths: {kind: preset, name: chat}
-  num_requests: 500
-slo: {ttft_p95: 2 s, tpot_p95: 50 ms}
-prices: {gpu_hour_usd: 2.50}
-"""
+Draw = Callable[[], None]
+
+_PAGES: dict[str, Draw] = {"Explore": explore.draw, "MoE": moe.draw}
 
 
-def main() -> None:
-    """Draw the page."""
+def main(more: Mapping[str, Draw] | None = None) -> None:
+    """Draw the page that the link or the visitor asks for; *more* pages come from outside of `sim`.
+
+    Pages are told apart in the query of the URL, not by its path, so that one link restores all of a page.
+    """
     st.set_page_config(page_title="servecast", layout="wide")
-    st.title("servecast")
-    st.caption("Simulate LLM serving before you buy the GPUs.")
-    text = st.text_area("Experiment (YAML)", _EXAMPLE, height=340)
-    try:
-        result = _simulated(text)
-    except SimError as error:
-        st.error(str(error))
-        return
-    _show(result)
-
-
-@st.cache_data(max_entries=64, show_spinner="Simulating ...")
-def _simulated(text: str) -> Result:
-    return simulate(experiment_of(parse_yaml(text, "experiment", ConfigError)))
-
-
-def _show(result: Result) -> None:
-    values = result.summary.as_dict()
-    cards: dict[str, Any] = {
-        "Output tokens/s": f"{values['output_throughput']:,.0f}",
-        "Output tokens/s per GPU": f"{values['output_tok_s_per_gpu']:,.0f}",
-        "KV cache at peak": f"{values['kv_utilization_peak']:.0%}",
-        "Limited by": values["binding_limit"],
-    }
-    for column, (label, value) in zip(st.columns(len(cards)), cards.items(), strict=True):
-        column.metric(label, value)
-    st.table(
-        {
-            "latency [ms]": list(_LATENCIES.values()),
-            "mean, 90 % interval": [_interval(values["intervals"].get(f"mean_{key}_ms")) for key in _LATENCIES],
-            **{name: [f"{values[f'{name}_{key}_ms']:,.1f}" for key in _LATENCIES] for name in _STATISTICS},
-        }
+    pages = _PAGES | dict(more or {})
+    if PAGE not in st.session_state:
+        st.session_state[PAGE] = _asked_for(list(pages))
+    title = st.segmented_control(
+        "Page", list(pages), key=PAGE, required=True, label_visibility="collapsed", width="content"
     )
-    for judged in result.summary.objectives.values():
-        st.write(objective(judged, named=True))
-    if (cost := values["cost_usd_per_mtok_output"]) is not None:
-        st.write(f"\\${cost:,.2f} per million output tokens")
-    statement = result.summary.steadiness.statement
-    st.write(f"Limited by {result.summary.binding.sentence}. {statement}")
-    for warning in values["warnings"]:
-        if warning != statement:
-            st.warning(warning)
+    pages[title or next(iter(pages))]()
 
 
-def _interval(bounds: list[float] | None) -> str:
-    return "-" if bounds is None else f"{bounds[0]:,.1f} to {bounds[1]:,.1f}"
+def _asked_for(titles: Sequence[str]) -> str:
+    asked = st.query_params.get(PAGE, "").casefold()
+    return next((title for title in titles if title.casefold() == asked), titles[0])

@@ -19,7 +19,9 @@ class Patience(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    mean_s: Seconds = Field(gt=0, allow_inf_nan=False, description="Mean time a client waits for its answer [s].")
+    mean_s: Seconds = Field(
+        gt=0, allow_inf_nan=False, examples=[30.0], description="Mean time a client waits for its answer [s]."
+    )
     distribution: Literal["fixed", "exponential"] = Field("fixed", description="Spread of these times.")
     share: float = Field(1.0, gt=0, le=1, description="Fraction of the requests whose client gives up at all.")
 

@@ -17,7 +17,9 @@ class SharedPrefix(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    tokens: int = Field(ge=1, description="Length of the shared beginning; part of the prompt's length [tokens].")
+    tokens: int = Field(
+        ge=1, examples=[512], description="Length of the shared beginning; part of the prompt's length [tokens]."
+    )
     groups: int = Field(1, ge=1, description="Different prefixes in use, each as often as the others.")
     share: float = Field(1.0, gt=0, le=1, description="Fraction of the requests that begin with one of them.")
 

@@ -17,7 +17,7 @@ class Zipf(Popularity):
     """The n-th most popular expert weighs ``n ** -exponent``; which one that is differs by layer."""
 
     kind: Literal["zipf"] = "zipf"
-    exponent: float = Field(ge=0, le=20, description="0: all alike.")
+    exponent: float = Field(ge=0, le=20, examples=[0.6], description="0: all alike.")
 
     def draw(self, layers: int, experts: int, random: np.random.Generator) -> Floats:
         """Return the weights, each layer in its own order."""

@@ -20,7 +20,7 @@ class ClosedLoopArrivals(DrawnArrivals):
     """Users who send one request at a time, as ``vllm bench serve --max-concurrency`` does."""
 
     kind: Literal["closed_loop"] = "closed_loop"
-    concurrency: Slots = Field(description="Users, and so the most requests in flight.")
+    concurrency: Slots = Field(examples=[32], description="Users, and so the most requests in flight.")
     think_s: Seconds = Field(
         0.0, ge=0, allow_inf_nan=False, description="Mean pause of a user between an answer and the next request [s]."
     )

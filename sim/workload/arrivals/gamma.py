@@ -22,6 +22,7 @@ class GammaArrivals(OpenLoop):
     rate: Rate = Field(description="Mean rate [requests/s].")
     cv: float = Field(
         gt=0,
+        examples=[2.0],
         allow_inf_nan=False,
         description="Standard deviation of the gaps over their mean: 1 is Poisson, more is burstier.",
     )

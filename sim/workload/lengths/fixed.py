@@ -17,8 +17,8 @@ class FixedLengths(LengthPolicy):
     """Every prompt and every answer has the same length."""
 
     kind: Literal["fixed"] = "fixed"
-    input_tokens: int = Field(ge=1, description="Prompt length [tokens].")
-    output_tokens: int = Field(ge=1, description="Answer length [tokens].")
+    input_tokens: int = Field(ge=1, examples=[1024], description="Prompt length [tokens].")
+    output_tokens: int = Field(ge=1, examples=[256], description="Answer length [tokens].")
 
     def draw(self, count: int, seed: int, beside: Path) -> Lengths:
         """Return the same lengths *count* times."""

@@ -23,9 +23,7 @@ class LognormalTokens(Distribution):
         None, ge=1, allow_inf_nan=False, description="Mean before clipping [tokens]; this or `median`."
     )
     median: float | None = Field(None, ge=1, allow_inf_nan=False, description="Median [tokens]; this or `mean`.")
-    sigma: float | None = Field(
-        None, ge=0, le=10, description="Standard deviation of ln(length); this or `p90`."
-    )
+    sigma: float | None = Field(None, ge=0, le=10, description="Standard deviation of ln(length); this or `p90`.")
     p90: float | None = Field(None, ge=1, allow_inf_nan=False, description="90 % quantile [tokens], beside `median`.")
     low: int = Field(1, ge=1, description="Shorter draws become this long [tokens].")
     high: int | None = Field(None, ge=1, description="Longer draws become this long [tokens]; missing: no limit.")
@@ -65,5 +63,5 @@ class LognormalLengths(SeparateLengths):
     """Lognormal lengths, for what-ifs; the published traces fit better to their quantile tables."""
 
     kind: Literal["lognormal"] = "lognormal"
-    input_tokens: LognormalTokens = Field(description="Prompt length.")
-    output_tokens: LognormalTokens = Field(description="Answer length.")
+    input_tokens: LognormalTokens = Field(examples=[{"mean": 1024, "sigma": 1.0}], description="Prompt length.")
+    output_tokens: LognormalTokens = Field(examples=[{"mean": 256, "sigma": 1.0}], description="Answer length.")

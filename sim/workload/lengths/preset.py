@@ -18,7 +18,7 @@ class PresetLengths(LengthPolicy):
     """Lengths by the name of a workload profile; see `profiles/workloads`."""
 
     kind: Literal["preset"] = "preset"
-    name: str = Field(description="Name of a workload profile: chat, code_completion, rag, ...")
+    name: str = Field(examples=["chat"], description="Name of a workload profile: chat, code_completion, rag, ...")
 
     def draw(self, count: int, seed: int, beside: Path) -> Lengths:
         """Return the lengths of *count* requests.

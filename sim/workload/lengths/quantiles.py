@@ -26,9 +26,12 @@ class QuantileLengths(LengthPolicy):
 
     kind: Literal["quantiles"] = "quantiles"
     input_tokens: TokenQuantiles = Field(
-        description="Prompt length: share of requests that are at most so long -> length [tokens], from 0 to 1."
+        examples=[{"0": 1, "0.5": 500, "0.9": 2000, "1": 8000}],
+        description="Prompt length: share of requests that are at most so long -> length [tokens], from 0 to 1.",
     )
-    output_tokens: TokenQuantiles = Field(description="Answer length, likewise.")
+    output_tokens: TokenQuantiles = Field(
+        examples=[{"0": 1, "0.5": 150, "0.9": 500, "1": 2000}], description="Answer length, likewise."
+    )
     rank_correlation: float = Field(0.0, gt=-1, lt=1, description="Spearman's correlation of prompt and answer.")
 
     def draw(self, count: int, seed: int, beside: Path) -> Lengths:

@@ -16,8 +16,8 @@ __all__ = ["UniformLengths", "UniformTokens"]
 class UniformTokens(Distribution):
     """Whole numbers from *low* to *high*, both included."""
 
-    low: int = Field(ge=1, description="Shortest [tokens].")
-    high: int = Field(ge=1, description="Longest [tokens].")
+    low: int = Field(ge=1, examples=[64], description="Shortest [tokens].")
+    high: int = Field(ge=1, examples=[1024], description="Longest [tokens].")
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

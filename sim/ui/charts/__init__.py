@@ -1,0 +1,1 @@
+"""Figures: each is a function from results to a Plotly figure, without a page around it."""

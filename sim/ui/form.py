@@ -1,0 +1,301 @@
+"""Draws what a form has to ask, and writes the answers into the state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from sim.errors import ProfileError, SimError, UserError
+from sim.experiment import Experiment, defaults_used
+from sim.profiles.library import Kind, load_engine, names
+from sim.report.run import defaults_of
+from sim.simulate import prepare
+from sim.ui.control import Control, Node, Section, Variants, proposed
+from sim.ui.state import State
+from sim.units import parse
+
+__all__ = ["Drawing", "draw_objectives", "used_values"]
+
+_PROFILES: dict[str, Kind] = {
+    "model": "models",
+    "deployment.gpu": "hardware",
+    "engine.kind": "engines",
+    "engine.calibration": "calibrated/engines",
+    "engine.all_to_all.library": "calibrated/all_to_all",
+    "workload.lengths.name": "workloads",
+    "workload.arrivals.profile": "workloads",
+}
+_OBJECTIVES = ("ttft_p95", "tpot_p95", "e2e_p95")
+_LATENCIES = {"ttft": "Time to first token", "tpot": "Time per output token", "itl": "Inter-token", "e2e": "End to end"}
+
+
+@dataclass
+class Drawing:
+    """Draws fields of one state.
+
+    Attributes
+    ----------
+    used
+        What holds, by dotted path, where the experiment writes nothing.
+    error
+        What is wrong with the experiment; it is shown beside the field that it is about.
+    drawn
+        Paths that were drawn already, and are left out from then on.
+    """
+
+    state: State
+    used: Mapping[str, Any]
+    error: UserError | None = None
+    drawn: set[str] = field(default_factory=set)
+
+    def draw(self, nodes: Iterable[Node]) -> None:
+        """Draw *nodes* and what is below them."""
+        for node in nodes:
+            if node.path in self.drawn:
+                continue
+            self.drawn.add(node.path)
+            if isinstance(node, Control):
+                self._control(node)
+            elif isinstance(node, Section):
+                self._section(node)
+            else:
+                self._variants(node)
+
+    def complain(self, path: str) -> None:
+        """Show the error here if it is about *path*, or about something below it that was not drawn."""
+        error = self.error
+        if error is None or error.path is None:
+            return
+        if error.path == path or (error.path.startswith(f"{path}.") and error.path not in self.drawn):
+            st.error(error.message)
+            self.error = None
+
+    def _section(self, section: Section) -> None:
+        there = self.state.value(section.path) is not None
+        if section.optional:
+            key = self._key(section.path, "use")
+            wanted = proposed(section.model, {}) if not there else None
+            st.checkbox(
+                section.label, there, key, section.help, on_change=self._writer(section.path, key, lambda _: wanted)
+            )
+            if not there:
+                return
+        elif section.path.count(".") > 1:
+            st.caption(section.label)
+        self.draw(section.nodes())
+        self.complain(section.path)
+
+    def _variants(self, node: Variants) -> None:
+        written = self.state.value(node.path) or {}
+        kind = written.get("kind")
+        key = self._key(node.path, "kind")
+
+        def chosen(choice: str | None) -> Any:
+            return None if choice is None else proposed(node.models[choice], written)
+
+        open_ = node.optional or node.default is not None
+        options = [*([None] if open_ else []), *node.models]
+        used = node.default or self.used.get(f"{node.path}.kind") or self.used.get(node.path)
+        st.selectbox(
+            node.label,
+            options,
+            options.index(kind) if kind in options else 0,
+            format_func=lambda option: _default(used) if option is None else option,
+            key=key,
+            help=_help(node.help, node.models, kind or used),
+            on_change=self._writer(node.path, key, chosen),
+        )
+        shown = str(kind or node.default)
+        if shown in node.models:
+            self.draw(node.nodes(shown))
+        self.complain(f"{node.path}.kind")
+        self.complain(node.path)
+
+    def _control(self, control: Control) -> None:
+        choices = self._choices(control)
+        if choices is not None:
+            self._choice(control, choices)
+        elif control.form in ("whole", "number"):
+            self._number(control)
+        else:
+            self._text(control)
+        self.complain(control.path)
+
+    def _choices(self, control: Control) -> list[Any] | None:
+        """Return what can be chosen: of the field itself, of the profiles or of the uploads; None: anything."""
+        if control.form == "choice":
+            return list(control.choices)
+        if control.form == "flag":
+            return [True, False]
+        own = self.state.uploads.names_for(control.path)
+        if control.path in _PROFILES:
+            return [*own, *names(_PROFILES[control.path])]
+        if control.path == "engine.version":
+            return self._versions()
+        return own if control.form == "file" else None
+
+    def _versions(self) -> list[str] | None:
+        try:
+            engine = load_engine(str(self.state.value("engine.kind") or "vllm"))
+        except ProfileError:
+            return None
+        return list(dict.fromkeys(("latest", *(version.since for version in reversed(engine.versions)))))
+
+    def _choice(self, control: Control, choices: list[Any]) -> None:
+        value = self.state.value(control.path)
+        if value is not None and value not in choices:
+            choices = [value, *choices]
+        options = choices if self._is_required(control) and value is not None else [None, *choices]
+        key = self._key(control.path, control.form)
+        used = self._used(control)
+        st.selectbox(
+            control.label,
+            options,
+            options.index(value),
+            format_func=lambda option: _default(used) if option is None else _word(option),
+            key=key,
+            help=_written(control.help),
+            on_change=self._writer(control.path, key, lambda choice: choice),
+        )
+
+    def _number(self, control: Control) -> None:
+        whole, value = control.form == "whole", _number(self.state.value(control.path))
+        convert: type = int if whole else float
+        key = self._key(control.path, control.form)
+        used = self._used(control)
+        st.number_input(
+            control.label,
+            None if control.low is None else convert(control.low),
+            None if control.high is None else convert(control.high),
+            None if value is None else convert(value),
+            step=1 if whole else _step(value if value is not None else used),
+            format="%d" if whole else "%g",
+            key=key,
+            help=_written(control.help),
+            placeholder=None if used is None else f"{used:,}" if isinstance(used, int | float) else str(used),
+            on_change=self._writer(control.path, key, _plain_number),
+        )
+
+    def _text(self, control: Control) -> None:
+        value, key = self.state.value(control.path), self._key(control.path, control.form)
+        used = self._used(control)
+        st.text_input(
+            control.label,
+            "" if value is None else str(value),
+            max_chars=200,
+            key=key,
+            help=_written(control.help),
+            placeholder=None if used in (None, "") else str(used),
+            on_change=self._writer(control.path, key, lambda text: text.strip() or None),
+        )
+
+    def _is_required(self, control: Control) -> bool:
+        return not control.optional and control.default is None
+
+    def _used(self, control: Control) -> Any:
+        used = self.used.get(control.path)
+        return control.default if used is None else used
+
+    def _key(self, path: str, of: str) -> str:
+        return f"{path}|{of}|{self.state.generation}"
+
+    def _writer(self, path: str, key: str, value_of: Callable[[Any], Any]) -> Callable[[], None]:
+        def write() -> None:
+            self.state.set(path, value_of(st.session_state[key]))
+
+        return write
+
+
+def used_values(experiment: Experiment | None) -> dict[str, Any]:
+    """Return what holds where *experiment* writes nothing, by dotted path, as far as it can be told."""
+    if experiment is None:
+        return {}
+    try:
+        setup = prepare(experiment.model_copy(update={"moe": None}))  # it decides no flag and takes seconds to load
+    except SimError:
+        return dict(defaults_used(experiment))
+    return defaults_of(experiment, setup) | {"engine.scheduler": setup.flags.scheduler.kind}
+
+
+def draw_objectives(drawing: Drawing) -> None:
+    """Draw the SLO: a bound for each of the usual objectives, and for those that are written [ms]."""
+    state, written = drawing.state, drawing.state.value("slo") or {}
+    drawing.drawn.add("slo")
+    for name in dict.fromkeys((*_OBJECTIVES, *written)):
+        metric, _, percent = name.partition("_p")
+        bound_s = _number(written.get(name))
+        key = f"slo.{name}|{state.generation}"
+
+        def write(name: str = name, key: str = key) -> None:
+            bound_ms = st.session_state[key]
+            state.set(f"slo.{name}", None if bound_ms is None else f"{bound_ms:g} ms")
+
+        st.number_input(
+            f"{_LATENCIES.get(metric, metric)}, p{percent} [ms]",
+            0.0,
+            None,
+            None if bound_s is None else 1e3 * bound_s,
+            step=_step(None if bound_s is None else 1e3 * bound_s),
+            format="%g",
+            key=key,
+            placeholder="no objective",
+            help=f"{percent} % of the requests are to be within it; empty: no objective.",
+            on_change=write,
+        )
+        drawing.complain(f"slo.{name}")
+    drawing.complain("slo")
+
+
+def _default(used: Any) -> str:
+    return "default" if used in (None, "") else f"default: {_word(used)}"
+
+
+def _word(value: Any) -> str:
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+
+
+def _written(description: str) -> str | None:
+    return description.replace("$", "\\$") or None
+
+
+def _help(text: str, models: Mapping[str, Any], kind: str | None) -> str | None:
+    """Return what a choice is for, and what the chosen policy does."""
+    about = (models[kind].__doc__ or "").strip().partition("\n\n")[0] if kind is not None and kind in models else ""
+    return _written("\n\n".join(part for part in (text, f"**{kind}**: {about}" if about else "") if part))
+
+
+def _number(value: Any) -> float | None:
+    """Return a number of the experiment in SI; None where there is none, or a text without a sense."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return value
+    for dimension in ("seconds", "bytes", "bytes/s"):
+        try:
+            return parse(str(value), dimension)
+        except ValueError:
+            continue
+    return None
+
+
+def _plain_number(value: float | None) -> float | None:
+    """Return whole numbers as such, so that links and files stay short."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
+
+
+def _step(value: Any) -> float:
+    """Return a step that changes *value* by about a tenth."""
+    if not isinstance(value, int | float) or value <= 0:
+        return 1.0
+    return (
+        float(f"{10 ** (len(str(int(value))) - 2):g}")
+        if value >= 10
+        else 1.0
+        if value >= 2
+        else 0.1
+        if value >= 0.2
+        else 0.01
+    )

@@ -1,0 +1,67 @@
+"""What one visitor has: uploads, and an experiment for each page that shows one."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from sim.errors import UserError
+from sim.ui.state import State
+from sim.ui.uploads import Uploads, plain
+
+__all__ = ["PAGE", "show_in_url", "state_of", "take_from", "tell_link_problem", "uploads"]
+
+PAGE = "page"
+"""Key of the page's title, in the query of the URL and in the session."""
+_PROBLEM = "problem of the link"
+
+
+def uploads() -> Uploads:
+    """Return the files of this session."""
+    if "uploads" not in st.session_state:
+        st.session_state["uploads"] = Uploads()
+    kept: Uploads = st.session_state["uploads"]
+    return kept
+
+
+def state_of(page: str, worked_example: str) -> State:
+    """Return the experiment of a *page*: at first that of the link, else the *worked_example*."""
+    key = f"state of {page}"
+    if key not in st.session_state:
+        state = State(worked_example, uploads())
+        _take_link(state)
+        st.session_state[key] = state
+    kept: State = st.session_state[key]
+    return kept
+
+
+def _take_link(state: State) -> None:
+    """Read the query of the URL, once: from then on it follows the page."""
+    query = st.query_params.to_dict()
+    asked = query.pop(PAGE, None)
+    if asked is not None and asked.casefold() != str(st.session_state.get(PAGE)).casefold():
+        return
+    try:
+        if query:
+            state.read_query(query)
+    except UserError as problem:
+        st.session_state[_PROBLEM] = plain(problem)
+
+
+def take_from(page: str, state: State) -> None:
+    """Let *state* show the experiment of another *page*, if that was visited."""
+    other: State | None = st.session_state.get(f"state of {page}")
+    if other is not None:
+        state.read_text(other.text)
+
+
+def tell_link_problem() -> None:
+    """Say what was wrong with the link, once."""
+    if problem := st.session_state.pop(_PROBLEM, None):
+        st.error(f"The link could not be read, so this is the worked example. {problem}")
+
+
+def show_in_url(state: State) -> None:
+    """Let the URL restore what the page shows."""
+    query = {PAGE: str(st.session_state[PAGE]).casefold()} | state.query
+    if st.query_params.to_dict() != query:
+        st.query_params.from_dict(query)

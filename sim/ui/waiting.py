@@ -1,0 +1,69 @@
+"""Draws a job: its result if it is there soon, else how far it is, with a way to stop it."""
+
+from __future__ import annotations
+
+from concurrent.futures import CancelledError
+from typing import TypeVar
+
+import streamlit as st
+
+from sim.errors import InfeasibleError, SimError, UserError
+from sim.ui.jobs import Job
+from sim.ui.results import Kept
+from sim.ui.uploads import plain
+from sim.units import format_seconds
+
+__all__ = ["refused", "result_of"]
+
+T = TypeVar("T")
+
+_AT_ONCE_S = 1.5
+_EVERY_S = 0.5
+
+
+def refused(error: UserError | None) -> None:
+    """Say in the place of figures what is wrong; None: a field has said it."""
+    if error is None:
+        st.info("One of the fields cannot be used as it is; the message is below it.")
+    else:
+        st.error(f"`{error.path}`: {error.message}" if error.path else plain(error))
+
+
+def result_of(job: Job[T], kept: Kept, what: str) -> T | None:
+    """Return the result of *job* if it is there in a moment; else draw why not, and return None.
+
+    *what* names the work in progress, such as "Simulating". The page runs anew when it is done.
+    """
+    if not job.wait(_AT_ONCE_S):
+        _progress(job, what)
+        return None
+    try:
+        return job.result()
+    except CancelledError:
+        st.warning("Stopped before it was done.", icon=":material/stop_circle:")
+        if st.button("Start again"):
+            kept.forget(job)
+            st.rerun()
+    except InfeasibleError as error:
+        _infeasible(error)
+    except SimError as error:
+        st.error(plain(error))
+    return None
+
+
+@st.fragment(run_every=_EVERY_S)
+def _progress(job: Job[T], what: str) -> None:
+    if job.finished:
+        st.rerun()
+    left = job.elapsed_s * (1 / job.share - 1) if job.share else None
+    text = f"{what}: {job.done:,} of {job.total:,}" if job.total else f"{what} ..."
+    st.progress(min(job.share, 1.0), text if left is None else f"{text}, about {format_seconds(left)} left")
+    if st.button("Stop", icon=":material/stop:", help="Give this up; the page stays as it is."):
+        job.cancel()
+
+
+def _infeasible(error: InfeasibleError) -> None:
+    """Say that it does not fit, and what would."""
+    st.error(f"**Does not fit.** {plain(InfeasibleError(error.needs, error.has))}", icon=":material/block:")
+    if error.nearest:
+        st.markdown("Nearest that fits:\n" + "\n".join(f"- {change}" for change in error.nearest))
