@@ -123,7 +123,7 @@ def test_moe_shows_what_a_placement_is_worth():
     [
         ({"model": "Qwen/Qwen3-8B"}, "no routed experts"),
         ({"moe__redundant_experts": "3"}, "131 experts do not divide by ep 8"),
-        ({"deployment__parallelism__ep": "3"}, "do not divide by"),
+        ({"deployment__parallelism__ep": "3"}, "ep 3 does not divide tp x dp = 8"),
     ],
 )
 def test_wrong_input_on_moe_is_a_message(query, message):
