@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -14,7 +15,17 @@ from typing import Any, NamedTuple
 
 from calibration.case_names import version_of
 from calibration.cases_of_files import serving_cases_of
-from calibration.fit_constants import Fitted, Point, Prior, Problem, fit_constants, log_errors, points_of, priors_for
+from calibration.fit_constants import (
+    MOST_EVALUATIONS,
+    Fitted,
+    Point,
+    Prior,
+    Problem,
+    fit_constants,
+    log_errors,
+    points_of,
+    priors_for,
+)
 from calibration.serving_cases import ServingCase
 from calibration.summary_of_cases import error_statistics
 from sim.errors import UserError
@@ -151,13 +162,27 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def fit_points(engine: str, points: Sequence[Point], source: str, overlaps: Sequence[bool] = (True, False)) -> Outcome:
-    """Fit to four in five of *points*, with host time behind the GPU's and added to it; the better one counts."""
+def fit_points(
+    engine: str,
+    points: Sequence[Point],
+    source: str,
+    overlaps: Sequence[bool] = (True, False),
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Outcome:
+    """Fit to four in five of *points*, with host time behind the GPU's and added to it; the better one counts.
+
+    *on_progress* is called with the rounds of simulations that are done and how many there are at most.
+    """
     ordered = sorted(points, key=lambda point: hashlib.sha256(point.case.name.encode()).hexdigest())
     held_out = ordered[_HELD_OUT - 1 :: _HELD_OUT]
     used = [point for index, point in enumerate(ordered) if index % _HELD_OUT != _HELD_OUT - 1]
     priors = priors_for(used[0].setup.version)
-    tried = [fit_constants(Problem(used, priors, overlapped), source) for overlapped in overlaps]
+    rounds = itertools.count(1)
+
+    def simulated() -> None:
+        on_progress(next(rounds), 2 * MOST_EVALUATIONS * len(overlaps))
+
+    tried = [fit_constants(Problem(used, priors, overlapped, simulated), source) for overlapped in overlaps]
     fitted = min(tried, key=lambda found: found.cost)
     shipped = EngineConstants(constants={}, fit=fitted.constants.fit)
     return Outcome(

@@ -24,7 +24,17 @@ from sim.profiles.calibrated_engine import ConstantName, EngineConstants
 from sim.profiles.engine import EngineVersion
 from sim.simulate import ReadyPool, Setup, play, prepare
 
-__all__ = ["Fitted", "Point", "Prior", "Problem", "fit_constants", "log_errors", "points_of", "priors_for"]
+__all__ = [
+    "MOST_EVALUATIONS",
+    "Fitted",
+    "Point",
+    "Prior",
+    "Problem",
+    "fit_constants",
+    "log_errors",
+    "points_of",
+    "priors_for",
+]
 
 Floats = NDArray[np.float64]
 Latencies = dict[str, float]
@@ -41,6 +51,8 @@ METRICS = {
 _INSTEAD = {"itl_mean_ms": "tpot_mean_ms", "ttft_p50_ms": "ttft_mean_ms", "e2e_mean_ms": "tpot_mean_ms"}
 """Latencies that tell nothing new beside another one."""
 _OPEN_LOOP_REQUESTS = 300
+MOST_EVALUATIONS = 4
+"""Of the residuals; a Jacobian is evaluated as often at most."""
 _STEP = 0.1  # of the prior's standard deviation: smaller steps would differentiate the grain of scheduling
 _TELLS = 0.7  # posterior over prior standard deviation above which the data say next to nothing
 
@@ -134,6 +146,8 @@ class Problem:
     points: Sequence[Point]
     priors: Sequence[Prior]
     overlapped: bool | None = None
+    on_simulated: Callable[[], None] = lambda: None
+    """Called after each round of simulations; what it raises ends the fit."""
 
     def constants(self, place: Floats) -> EngineConstants:
         """Return the constants at *place*: how many standard deviations each is from its prior mean."""
@@ -160,6 +174,7 @@ class Problem:
         tasks = [(point, self.constants(place)) for place in places for point in self.points]
         found = Parallel(n_jobs=-1, batch_size=4)(delayed(Point.predicted)(*task) for task in tasks)
         count = len(self.points)
+        self.on_simulated()
         return [found[start : start + count] for start in range(0, len(found), count)]
 
     def residual(self, place: Floats) -> Floats:
@@ -265,7 +280,7 @@ class Fitted:
         return self.problem.constants(_step(self.place, self.jacobian, self.residual, weights))
 
 
-def fit_constants(problem: Problem, source: str, max_evaluations: int = 4) -> Fitted:
+def fit_constants(problem: Problem, source: str, max_evaluations: int = MOST_EVALUATIONS) -> Fitted:
     """Fit the constants of *problem*."""
     from scipy.optimize import least_squares
 

@@ -47,7 +47,7 @@ def write(result: Result, folder: Path) -> list[Path]:
         result.summary,
         result.requests,
         result.strides,
-        kv_blocks=[pool.setup.engine.num_blocks for pool in result.pools for _ in range(pool.replicas)],
+        kv_blocks=result.kv_blocks,
         manifest=manifest,
     )
 

@@ -37,6 +37,11 @@ class Result:
         """The first pool, made ready; of most experiments the only one."""
         return self.pools[0].setup
 
+    @property
+    def kv_blocks(self) -> list[int]:
+        """KV blocks of every replica, by its number."""
+        return [pool.setup.engine.num_blocks for pool in self.pools for _ in range(pool.replicas)]
+
 
 def simulate(
     experiment: Experiment,

@@ -47,13 +47,15 @@ def moment_of(result: Result, share: float = 0.5) -> Moment | None:
 
     Its prompt chunks count as equal and without a past.
     """
-    strides, cost = result.strides, result.setup.engine.cost
+    strides = result.strides
     if not len(strides.start_s):
         return None
     row = _row(strides, share)
+    replica = int(strides.replica[row])
+    cost = next(pool for pool in reversed(result.pools) if pool.first <= replica).setup.engine.cost
     batch = batch_of(strides, row, cost.windows)
     operations = cost.operations(batch) if isinstance(cost, RooflineStep) else {}
-    return Moment(float(strides.start_s[row]), int(strides.replica[row]), batch, cost.breakdown(batch), operations)
+    return Moment(float(strides.start_s[row]), replica, batch, cost.breakdown(batch), operations)
 
 
 def _row(strides: StrideRows, share: float) -> int:

@@ -12,7 +12,7 @@ from sim.errors import ProfileError, SimError, UserError
 from sim.experiment import Experiment, defaults_used
 from sim.profiles.library import Kind, load_engine, names
 from sim.report.run import defaults_of
-from sim.simulate import prepare
+from sim.simulate import ready_pools
 from sim.ui.control import Control, Node, Section, Variants, proposed
 from sim.ui.state import State
 from sim.units import parse
@@ -214,10 +214,11 @@ def used_values(experiment: Experiment | None) -> dict[str, Any]:
     if experiment is None:
         return {}
     try:
-        setup = prepare(experiment.model_copy(update={"moe": None}))  # it decides no flag and takes seconds to load
+        # The mixture decides no flag and takes seconds to load.
+        pools = ready_pools(experiment.model_copy(update={"moe": None}))
     except SimError:
         return dict(defaults_used(experiment))
-    return defaults_of(experiment, setup) | {"engine.scheduler": setup.flags.scheduler.kind}
+    return defaults_of(experiment, pools) | {"engine.scheduler": pools[0].setup.flags.scheduler.kind}
 
 
 def draw_objectives(drawing: Drawing) -> None:

@@ -17,10 +17,10 @@ from pydantic import BaseModel
 
 from sim.errors import SimError, TraceError, UserError
 from sim.experiment import Experiment
-from sim.profiles.library import load_model
+from sim.profiles.library import load_calibrated_engine, load_model
 from sim.workload.traces import read_trace
 
-__all__ = ["Kind", "Uploads", "plain"]
+__all__ = ["Kind", "Uploads", "is_profile_name", "plain"]
 
 Kind = Literal["model", "trace", "loads", "map", "constants", "benchmark"]
 
@@ -38,12 +38,15 @@ _SUFFIXES: dict[Kind, tuple[str, ...]] = {
 }
 _FIELDS: dict[str, Kind] = {
     "model": "model",
+    "pools.model": "model",
     "workload.arrivals.path": "trace",
     "moe.popularity.path": "loads",
     "moe.placement.path": "map",
     "engine.calibration": "constants",
+    "pools.engine.calibration": "constants",
 }
 """Fields that may name a file, and what it must have been uploaded as."""
+_MODELS = ("model", "pools.model")
 _PATHS = re.compile(r"(?<![\w.])(?:[A-Za-z]:)?[/\\](?:[^\s/\\:'\"]+[/\\])+")
 
 
@@ -95,16 +98,22 @@ class Uploads:
         self._kinds[path.name] = kind
         return path
 
+    def remove(self, kind: Kind) -> None:
+        """Delete all files of *kind*."""
+        for name in self.names(kind):
+            (self.folder / name).unlink(missing_ok=True)
+            del self._kinds[name]
+
     def require_own(self, experiment: Experiment) -> None:
         """Raise a `ConfigError` if *experiment* names any file that is not one of these."""
         for path, value in _texts(experiment, ""):
             name = str(value)
             if name in self._kinds and _FIELDS.get(path) == self._kinds[name]:
                 continue
-            if isinstance(value, PurePath) or (path == "model" and not _is_profile_name(name)):
+            if isinstance(value, PurePath) or (path in _MODELS and not is_profile_name(name)):
                 missing = f"{name!r} was not uploaded here: files are chosen by uploading them"
                 raise experiment.error(path, missing)
-            if not _is_profile_name(name):
+            if not is_profile_name(name):
                 raise experiment.error(path, f"{name!r} looks like a path: only profiles by name and uploads are read")
 
 
@@ -123,7 +132,7 @@ def _texts(value: Any, path: str) -> Iterator[tuple[str, str | PurePath]]:
         yield path, value
 
 
-def _is_profile_name(text: str) -> bool:
+def is_profile_name(text: str) -> bool:
     """Tell whether *text* cannot lead to a file other than a profile: it has no suffix of one and stays below."""
     steps = PurePath(text.replace("\\", "/"))
     climbs = steps.is_absolute() or text.startswith("~") or ".." in steps.parts or "\0" in text
@@ -160,6 +169,8 @@ def _check(path: Path, kind: Kind) -> None:
         from sim.moe.recordings import read_loads
 
         read_loads(path)
+    elif kind == "constants":
+        load_calibrated_engine(path.name, path.parent)
     elif kind == "map":
         from sim.moe.recordings.maps import read_map
 

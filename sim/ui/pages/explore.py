@@ -10,7 +10,7 @@ from sim.errors import UserError
 from sim.experiment import Experiment
 from sim.metrics.timeline import timeline_of
 from sim.report.table import objective
-from sim.simulate import Result
+from sim.simulate import ReadyPool, Result
 from sim.simulate.moment import moment_of
 from sim.ui import results
 from sim.ui.charts.iteration import iteration_chart, roofline_chart
@@ -61,9 +61,10 @@ def _show(result: Result) -> None:
     _headline(result)
     _cards(result, values)
     _latency(result, values)
-    _memory(result)
+    for pool in result.pools:
+        _memory(pool)
     st.subheader("Over time", anchor=False)
-    timeline = timeline_of(result.requests, result.strides, result.setup.engine.num_blocks)
+    timeline = timeline_of(result.requests, result.strides, result.kv_blocks)
     st.plotly_chart(
         timeline_chart(timeline),
         config=CONFIG,
@@ -74,25 +75,30 @@ def _show(result: Result) -> None:
 
 
 def _headline(result: Result) -> None:
-    experiment, summary = result.experiment, result.summary
-    deployment, parallelism = experiment.deployment, experiment.deployment.parallelism
-    gpus = f"{summary.num_gpus:,} x {result.setup.hardware.name}"
+    summary = result.summary
     missed = [objective(judged, named=True) for judged in summary.objectives.values() if not judged.met]
     if not summary.objectives:
         verdict = "serve this load; no objective is set"
     else:
         verdict = f"miss {len(missed)} of {len(summary.objectives)} objectives" if missed else "keep every objective"
-    st.header(f"{gpus} {verdict}", anchor=False)
-    replicas = f"{deployment.replicas} replica{'s' if deployment.replicas > 1 else ''} of {parallelism.gpus}"
-    st.markdown(
-        f"{result.setup.model.name} on {replicas} · **Limited by {summary.binding.sentence}.** "
-        f"{summary.steadiness.statement}"
-    )
+    st.header(f"{' and '.join(map(_gpus, result.pools))} {verdict}", anchor=False)
+    models = " · ".join(dict.fromkeys(f"{pool.setup.model.name} on {_replicas(pool)}" for pool in result.pools))
+    st.markdown(f"{models} · **Limited by {summary.binding.sentence}.** {summary.steadiness.statement}")
     for text in missed:
         st.error(text, icon=":material/close:")
     for warning in summary.warnings:
         if warning != summary.steadiness.statement:
             _warning(warning)
+
+
+def _gpus(pool: ReadyPool) -> str:
+    deployment = pool.experiment.deployment
+    return f"{deployment.replicas * deployment.parallelism.gpus:,} x {pool.setup.hardware.name}"
+
+
+def _replicas(pool: ReadyPool) -> str:
+    deployment = pool.experiment.deployment
+    return f"{deployment.replicas} replica{'s' if deployment.replicas > 1 else ''} of {deployment.parallelism.gpus}"
 
 
 def _warning(text: str) -> None:
@@ -156,12 +162,13 @@ def _interval(bounds: list[float] | None) -> str:
     return "unknown" if bounds is None else f"{bounds[0]:,.1f} to {bounds[1]:,.1f}"
 
 
-def _memory(result: Result) -> None:
-    plan = result.setup.memory
+def _memory(pool: ReadyPool) -> None:
+    plan = pool.setup.memory
     if plan is None:
         return
-    st.subheader("Memory of a card", anchor=False)
-    st.plotly_chart(memory_bar(plan), config=CONFIG, key="memory", alt=f"Memory of one card: {memory_words(plan)}")
+    st.subheader(f"Memory of a card{f' of {pool.name}' if pool.name else ''}", anchor=False)
+    words = f"Memory of one card: {memory_words(plan)}"
+    st.plotly_chart(memory_bar(plan), config=CONFIG, key=f"memory {pool.name}", alt=words)
     st.caption(
         f"Room for {plan.kv_tokens:,} tokens of KV cache a replica: {plan.concurrency(2048):,.0f} requests of 2,048"
         f" tokens at once, {plan.max_concurrency:,.1f} of the longest."

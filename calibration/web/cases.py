@@ -1,0 +1,121 @@
+"""From uploaded benchmark files to runs that can be simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from calibration.case_names import version_of
+from calibration.case_of_run import case_of_run, with_assumptions
+from calibration.fit import Outcome, fit_points
+from calibration.fit_constants import Point, points_of
+from calibration.importers import import_file
+from calibration.runs import Run
+from calibration.serving_cases import ServingCase, read_serving_cases
+from calibration.suspicion import suspicions
+from calibration.table import FlaggedRun
+from calibration.validate import SHIPPED
+from calibration.validate_serving import predict
+from sim.errors import SimError, UserError
+from sim.ui.jobs import OnProgress
+from sim.ui.uploads import is_profile_name, plain
+
+__all__ = ["ASSUMED", "Compared", "Imported", "compare_cases", "fit_cases", "imported", "shipped_example"]
+
+ASSUMED = ("gpu", "model", "tp", "engine", "engine_version")
+"""Columns that benchmark tools tend to leave out."""
+_NAMES = ("gpu", "model", "engine")
+_MOST_RUNS = 40
+_EXAMPLE = "vllm_sharegpt_h100_pcie_rtx4090.csv"
+_EXAMPLE_RUNS = 20
+
+
+@dataclass(slots=True)
+class Imported:
+    """What uploads hold.
+
+    Attributes
+    ----------
+    runs
+        Every run with what does not add up in it.
+    cases
+        The same as rows to simulate, without step traces.
+    problems
+        What could not be read, a line a file.
+    """
+
+    runs: list[FlaggedRun] = field(default_factory=list)
+    cases: list[ServingCase] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def imported(files: Iterable[Path], assumed: Mapping[str, str]) -> Imported:
+    """Read *files*, and fill cells that are empty from *assumed*."""
+    found = Imported()
+    for path in files:
+        try:
+            runs = import_file(path)
+        except SimError as problem:
+            found.problems.append(plain(problem))
+            continue
+        found.runs += [(run, suspicions(run)) for run in runs]
+        found.cases += with_assumptions(_cases(runs), assumed)
+    return found
+
+
+def _cases(runs: Iterable[Run]) -> Iterator[ServingCase]:
+    """Yield *runs* as cases; a model that is a path on somebody's machine counts as unknown, and is never opened."""
+    for number, run in enumerate(runs):
+        if run.steps is None:
+            row = case_of_run(run, number).row
+            named = {name: cell for name, cell in row.items() if name not in _NAMES or is_profile_name(cell)}
+            yield ServingCase({**named, "case_id": Path(row["case_id"]).name})
+
+
+def shipped_example() -> list[ServingCase]:
+    """Return measurements that come along: vLLM on an H100 by PCIe, ShareGPT prompts at several rates."""
+    return list(read_serving_cases(SHIPPED / _EXAMPLE, _EXAMPLE_RUNS, {"gpu": "H100-PCIe-80GB"}))
+
+
+class Compared(NamedTuple):
+    """One run: what was measured and what is predicted, by metric; or why it is not predicted."""
+
+    name: str
+    measured: Mapping[str, float]
+    predicted: Mapping[str, float]
+    skipped: str | None
+
+    def error_pct(self, metric: str) -> float | None:
+        """Return how far the prediction is off, in per cent of the measured value; None where one of them lacks."""
+        if metric not in self.measured or metric not in self.predicted:
+            return None
+        return 100 * (self.predicted[metric] / self.measured[metric] - 1)
+
+
+def compare_cases(cases: Sequence[ServingCase], on_progress: OnProgress) -> list[Compared]:
+    """Predict *cases* one after the other."""
+    found = []
+    for place, case in enumerate(cases):
+        on_progress(place, len(cases))
+        answer = predict(case)
+        found.append(Compared(case.name, case.measured, answer["predicted"], answer["skipped"]))
+    return found
+
+
+def fit_cases(cases: Iterable[ServingCase], source: str, on_progress: OnProgress) -> Outcome:
+    """Fit the engine's constants to at most 40 of *cases*; raise a `UserError` where they cannot tell them."""
+    points, refused = points_of(cases)
+    if len(points) < 3:
+        reason = next(iter(refused.values()), "there are no runs")
+        raise UserError(f"{len(points)} runs can be fitted, at least 3 are needed: {reason}")
+    engines = sorted({_engine(point) for point in points})
+    if len(engines) > 1:
+        raise UserError(f"runs of several engines ({', '.join(engines)}): fit one at a time")
+    step = -(-len(points) // _MOST_RUNS)
+    return fit_points(engines[0], points[::step], source, on_progress=on_progress)
+
+
+def _engine(point: Point) -> str:
+    return version_of(point.case, [])[0]
