@@ -1,47 +1,20 @@
 """The web page, run headless: each page's main action, and what it does with wrong input."""
 
-import time
-
 import pytest
-from conftest import ROOT
-from streamlit.testing.v1 import AppTest
-
-
-def _opened(**query):
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    for key, text in query.items():
-        page.query_params[key.replace("__", ".")] = text
-    return _settled(page.run())
-
-
-def _settled(page):
-    """Run the page until nothing is in progress."""
-    while any(button.label == "Stop" for button in page.button):
-        time.sleep(0.2)
-        page.run()
-    assert not page.exception
-    return page
-
-
-def _widget(page, kind, path):
-    return next(each for each in page.get(kind) if (each.key or "").startswith(f"{path}|"))
-
-
-def _cards(page):
-    return {card.label: card.value for card in page.metric}
+from pages import cards, opened, settled, widget
 
 
 @pytest.fixture(scope="module")
 def explore():
-    return _opened()
+    return opened()
 
 
 def test_the_first_visit_shows_a_worked_example_with_its_figures(explore):
     assert explore.header[0].value == "8 x H100-SXM-80GB keep every objective"
-    cards = _cards(explore)
-    assert cards["GPUs"] == "8"
-    assert float(cards["Output tokens/s"].replace(",", "")) > 100
-    assert cards["\\$ per M tokens"].startswith("$")
+    shown = cards(explore)
+    assert shown["GPUs"] == "8"
+    assert float(shown["Output tokens/s"].replace(",", "")) > 100
+    assert shown["\\$ per M tokens"].startswith("$")
     assert any("Limited by " in text.value and "iteration time" in text.value for text in explore.markdown)
     assert len(explore.get("plotly_chart")) == 5
     assert explore.dataframe[0].value.shape == (4, 7)
@@ -49,44 +22,44 @@ def test_the_first_visit_shows_a_worked_example_with_its_figures(explore):
 
 
 def test_a_changed_field_changes_figures_link_and_yaml(explore):
-    before = _cards(explore)
-    _widget(explore, "selectbox", "deployment.gpu").set_value("H200-SXM-141GB")
+    before = cards(explore)
+    widget(explore, "selectbox", "deployment.gpu").set_value("H200-SXM-141GB")
     explore.run()
     assert not explore.exception
     assert "H200-SXM-141GB" in explore.header[0].value
-    assert _cards(explore)["TPOT p95"] != before["TPOT p95"]
+    assert cards(explore)["TPOT p95"] != before["TPOT p95"]
     assert explore.query_params["deployment.gpu"] == "H200-SXM-141GB"
     assert "gpu: H200-SXM-141GB" in explore.text_area[0].value
 
-    again = _opened(**explore.query_params)
-    assert _cards(again) == _cards(explore)
+    again = opened(**explore.query_params)
+    assert cards(again) == cards(explore)
     assert again.text_area[0].value == explore.text_area[0].value
 
 
 def test_another_kind_brings_its_own_fields(explore):
-    _widget(explore, "selectbox", "workload.arrivals").set_value("closed_loop").run()
+    widget(explore, "selectbox", "workload.arrivals").set_value("closed_loop").run()
     assert not explore.exception
-    assert _widget(explore, "number_input", "workload.arrivals.concurrency").value == 32
+    assert widget(explore, "number_input", "workload.arrivals.concurrency").value == 32
     assert "{kind: closed_loop, concurrency: 32}" in explore.text_area[0].value
     assert explore.header[0].value
 
 
 def test_wrong_input_is_a_message_beside_its_field():
-    page = _opened(deployment__replicas="100000")
+    page = opened(deployment__replicas="100000")
     assert [error.value for error in page.sidebar.error] == ["400,000 accelerators: at most 32,768 are simulated"]
     assert not page.metric
 
 
 def test_a_deployment_that_does_not_fit_says_what_would():
-    page = _opened(deployment__parallelism__tp="1", deployment__gpu="L4")
+    page = opened(deployment__parallelism__tp="1", deployment__gpu="L4")
     assert "Does not fit" in page.error[0].value
     assert any("Nearest that fits" in text.value for text in page.markdown)
 
 
 def test_a_broken_link_says_so_and_shows_the_worked_example():
-    page = _opened(model="{a: ")
+    page = opened(model="{a: ")
     assert "The link could not be read" in page.error[0].value
-    assert _cards(page)["GPUs"] == "8"
+    assert cards(page)["GPUs"] == "8"
 
 
 @pytest.mark.parametrize(
@@ -98,24 +71,24 @@ def test_a_broken_link_says_so_and_shows_the_worked_example():
     ],
 )
 def test_wrong_yaml_is_refused_with_its_line_and_without_folders(written, message):
-    page = _opened()
+    page = opened()
     text = page.text_area[0].value.replace("gpu: H100-SXM-80GB", written)
     page.text_area[0].set_value(text)
     next(button for button in page.button if button.label == "Use this YAML").click().run()
     assert not page.exception
     assert message in page.error[-1].value
     assert "/tmp" not in page.error[-1].value
-    assert _cards(page)["GPUs"] == "8"
+    assert cards(page)["GPUs"] == "8"
 
 
 def test_moe_shows_what_a_placement_is_worth():
-    page = _opened(page="moe")
+    page = opened(page="moe")
     assert page.header[0].value.startswith("The busiest of 8 ranks does 1.0")
-    before = _cards(page)
+    before = cards(page)
     assert float(before["Gain at best"].rstrip("%")) > 1
-    _widget(page, "selectbox", "moe.placement").set_value("contiguous").run()
-    _settled(page)
-    assert float(_cards(page)["Busiest rank / mean"]) > float(before["Busiest rank / mean"])
+    widget(page, "selectbox", "moe.placement").set_value("contiguous").run()
+    settled(page)
+    assert float(cards(page)["Busiest rank / mean"]) > float(before["Busiest rank / mean"])
 
 
 @pytest.mark.parametrize(
@@ -127,6 +100,6 @@ def test_moe_shows_what_a_placement_is_worth():
     ],
 )
 def test_wrong_input_on_moe_is_a_message(query, message):
-    page = _opened(page="moe", **query)
+    page = opened(page="moe", **query)
     assert any(message in error.value for error in page.error)
     assert not page.metric

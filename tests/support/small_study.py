@@ -19,10 +19,12 @@ sweep: {sweep}
 """
 GRID = "{workload.arrivals.rate: [2, 4, 8], workload.lengths.output_tokens: [10, 20]}"
 
+
 def write(folder, sweep=GRID, requests=60):
     path = folder / "exp.yaml"
     path.write_text(TEXT.format(sweep=sweep, requests=requests), encoding="utf-8")
     return path
+
 
 def sweep_of(path, out, *, cache=None, count=1, backend="local", overrides=()):
     """Run the sweep of the experiment at *path* into *out*; return its rows and how many were left to run."""
