@@ -80,20 +80,21 @@ def test_a_file_is_only_what_it_was_uploaded_as(state, uploads):
         state.experiment()
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "kind"),
-    [
-        ("bomb.csv.gz", gzip.compress(b"0" * (MOST_BYTES + 10)), "trace"),
-        ("broken.csv.gz", gzip.compress(TRACE)[:-9], "trace"),
-        ("binary.csv", bytes(range(256)) * 10, "trace"),
-        ("page.csv", b"<!DOCTYPE html><html><body>404</body></html>", "trace"),
-        ("latin.csv", "arrival_s,input_tokens,output_tokens,caf\xe9\n".encode("latin-1"), "trace"),
-        ("config.json", b"[" * 100_000, "model"),
-        ("config.json", b"{}", "model"),
-        ("pickle.npy", b"\x93NUMPY\x01\x00v\x00{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "loads"),
-    ],
-)
-def test_a_hostile_upload_is_refused_and_not_kept(uploads, name, content, kind):
+HOSTILE = [
+    ("bomb.csv.gz", gzip.compress(b"0" * (MOST_BYTES + 10)), "trace"),
+    ("broken.csv.gz", gzip.compress(TRACE)[:-9], "trace"),
+    ("binary.csv", bytes(range(256)) * 10, "trace"),
+    ("page.csv", b"<!DOCTYPE html><html><body>404</body></html>", "trace"),
+    ("latin.csv", "arrival_s,input_tokens,output_tokens,caf\xe9\n".encode("latin-1"), "trace"),
+    ("config.json", b"[" * 100_000, "model"),
+    ("config.json", b"{}", "model"),
+    ("pickle.npy", b"\x93NUMPY\x01\x00v\x00{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "loads"),
+]
+
+
+@pytest.mark.parametrize("place", range(len(HOSTILE)), ids=[f"{name} as {kind}" for name, _, kind in HOSTILE])
+def test_a_hostile_upload_is_refused_and_not_kept(uploads, place):
+    name, content, kind = HOSTILE[place]
     with pytest.raises(UserError) as refused:
         uploads.add(name, content, kind)
     assert uploads.names(kind) == []
