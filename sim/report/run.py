@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from sim.simulate import ReadyPool, Result
 from sim.simulate.inputs import input_files
 from sim.units import format_bytes
 
-__all__ = ["defaults_of", "defaults_text", "show", "write"]
+__all__ = ["defaults_text", "show", "write"]
 
 
 def show(result: Result, form: str) -> None:
@@ -41,21 +41,20 @@ def write(result: Result, folder: Path) -> list[Path]:
     """Write all files of *result* into *folder*, which exists, and return their paths."""
     experiment = result.experiment
     manifest = manifest_of(experiment.seed, input_files(experiment))
-    manifest |= {"experiment": _as_written(experiment), "defaults": defaults_of(experiment, result.pools)}
     return write_run(
         folder,
         result.summary,
         result.requests,
         result.strides,
-        kv_blocks=result.kv_blocks,
-        manifest=manifest,
+        kv_blocks=[pool.setup.engine.num_blocks for pool in result.pools for _ in range(pool.replicas)],
+        manifest=manifest | {"experiment": _as_written(experiment), "defaults": _defaults(result)},
     )
 
 
 def defaults_text(result: Result) -> str:
     """Name every field that the experiment left open, with the value that was used, a section a line."""
     sections: defaultdict[str, list[str]] = defaultdict(list)
-    for path, value in defaults_of(result.experiment, result.pools).items():
+    for path, value in _defaults(result).items():
         section, _, name = path.rpartition(".")
         sections[section].append(f"{name}={_yaml(value)}")
     texts = [(f"{section}: " if section else "") + ", ".join(sections[section]) for section in sorted(sections)]
@@ -68,10 +67,10 @@ def _as_written(experiment: Experiment) -> dict[str, Any]:
     return experiment.model_dump(mode="json", exclude_unset=True)
 
 
-def defaults_of(experiment: Experiment, pools: Sequence[ReadyPool]) -> dict[str, Any]:
-    """Return the dotted path and value of every field that *experiment* left open and that has a value."""
-    used = dict(defaults_used(experiment))
-    for pool in pools:
+def _defaults(result: Result) -> dict[str, Any]:
+    """Return the dotted path and value of every field that was left open and has a value."""
+    used = dict(defaults_used(result.experiment))
+    for pool in result.pools:
         flags = pool.setup.flags.left_open(pool.experiment.engine)
         used |= {f"{pool.name}: {path}" if pool.name else path: value for path, value in flags}
     return {path: value for path, value in sorted(used.items()) if value is not None}

@@ -8,7 +8,7 @@ from sim.batch import Batch, Chunk
 from sim.cost import StepCost
 from sim.metrics.rows import StrideRows
 
-__all__ = ["batch_of", "time_shares"]
+__all__ = ["time_shares"]
 
 _SAMPLES = 200
 
@@ -22,12 +22,12 @@ def time_shares(strides: StrideRows, cost: StepCost) -> dict[str, float]:
     shares: dict[str, float] = {}
     rows, counts = np.unique(np.searchsorted(busy_s, at_s), return_counts=True)
     for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
-        for resource, share in cost.limits(batch_of(strides, row, cost.windows)).items():
+        for resource, share in cost.limits(_batch(strides, row, cost.windows)).items():
             shares[resource] = shares.get(resource, 0.0) + share * count / _SAMPLES
     return shares
 
 
-def batch_of(strides: StrideRows, row: int, windows: tuple[int, ...]) -> Batch:
+def _batch(strides: StrideRows, row: int, windows: tuple[int, ...]) -> Batch:
     """Return what the middle iteration of a stride computes; its chunks taken as equal and without a past."""
     chunks, tokens = int(strides.chunks[row]), int(strides.prefill_tokens[row])
     decodes = int(strides.decodes[row])
@@ -39,3 +39,8 @@ def batch_of(strides: StrideRows, row: int, windows: tuple[int, ...]) -> Batch:
         decode_window_tokens=tuple(min(context, decodes * window) for window in windows),
         sampled=decodes + chunks,
     )
+
+
+def batch_of(strides: StrideRows, row: int, windows: tuple[int, ...]) -> Batch:
+    """Return what the middle iteration of a stride computes; see `time_shares`."""
+    return _batch(strides, row, windows)

@@ -11,7 +11,6 @@ import streamlit as st
 from sim.errors import ProfileError, SimError, UserError
 from sim.experiment import Experiment, defaults_used
 from sim.profiles.library import Kind, load_engine, names
-from sim.report.run import defaults_of
 from sim.simulate import ready_pools
 from sim.ui.control import Control, Node, Section, Variants, proposed
 from sim.ui.state import State
@@ -218,7 +217,9 @@ def used_values(experiment: Experiment | None) -> dict[str, Any]:
         pools = ready_pools(experiment.model_copy(update={"moe": None}))
     except SimError:
         return dict(defaults_used(experiment))
-    return defaults_of(experiment, pools) | {"engine.scheduler": pools[0].setup.flags.scheduler.kind}
+    flags = pools[0].setup.flags
+    used = dict(defaults_used(experiment)) | dict(flags.left_open(experiment.engine))
+    return used | {"engine.scheduler": flags.scheduler.kind}
 
 
 def draw_objectives(drawing: Drawing) -> None:
