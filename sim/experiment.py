@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
@@ -13,11 +13,13 @@ from sim.metrics.slo import SLO
 from sim.moe.mixture import Mixture
 from sim.policy import Policy
 from sim.profiles.parallelism import Parallelism
+from sim.profiles.prices import PriceKind
 from sim.profiles.quantization import Quantization
 from sim.router import AnyRouter
 from sim.router.least_loaded import LeastLoaded
 from sim.scheduler import AnyScheduler
 from sim.sweep import AnySweep
+from sim.tco.costs import Costs
 from sim.units import Seconds
 from sim.workload import Workload
 from sim.yamlfile import Document, read_yaml, validate
@@ -106,10 +108,18 @@ class Pool(_Section):
     engine: EngineOptions | None = Field(None, description="Flags that differ from the experiment's `engine`.")
 
 
+_Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
 class Prices(_Section):
     """What an hour costs."""
 
-    gpu_hour_usd: float | None = Field(None, ge=0, allow_inf_nan=False, description="One accelerator [$/h].")
+    gpu_hour_usd: _Usd | dict[str, _Usd] | None = Field(
+        None, description="One accelerator, or each by its name; missing: published for it, of this kind [$/h]."
+    )
+    kind: PriceKind | None = Field(
+        None, description="Which published price where none is given; missing: on demand, else reserved, else tco."
+    )
     electricity_usd_per_kwh: float | None = Field(
         None, ge=0, allow_inf_nan=False, description="Electricity, where it is not in the hourly price [$/kWh]."
     )
@@ -132,6 +142,7 @@ class Experiment(_Section):
     workload: Workload
     slo: SLO | None = Field(None, description="Objectives, such as ttft_p95: 2 s.")
     prices: Prices = Field(Prices(), description="Prices for the cost figures.")
+    costs: Costs = Field(Costs(), description="What is paid beside the accelerators.")
     sweep: AnySweep | None = Field(None, description="Points of `sim sweep`; of no kind, a grid: path to values.")
     seed: int = Field(1, ge=0, description="Seed of every random draw.")
 

@@ -21,7 +21,7 @@ _RESOURCE = {
     "compute": "arithmetic",
     "memory": "memory bandwidth",
     "link": "communication between GPUs",
-    "launch": "the launch of kernels",
+    "latency": "the launch of kernels and the latency of links",
     "host": "the host's work between iterations",
 }
 _BLOCKED_MATTERS = 0.10
@@ -42,7 +42,7 @@ def binding_limit(strides: StrideRows, replica_time_s: float, time_shares: Mappi
 
     First what holds back the queue, if it does for a tenth of the time; else the demand, if replicas idle for
     half of it; else the largest of *time_shares*, the shares of iteration time by resource (``compute``,
-    ``memory``, ``link``, ``launch``, ``host``), which may be empty.
+    ``memory``, ``link``, ``latency``, ``host``), which may be empty.
 
     Parameters
     ----------

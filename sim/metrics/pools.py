@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.metrics.binding import Binding, binding_limit
+from sim.metrics.power import GpuPower
 from sim.metrics.rows import RequestRows, StrideRows
+from sim.profiles.prices import GpuPrice
 
 __all__ = ["PoolContext", "PoolSummary", "combined_shares", "of_replicas", "summarise_pool"]
 
@@ -33,10 +35,10 @@ class PoolContext:
     kv_blocks, block_size
         Pool of one replica [blocks] and tokens in a block; without the latter, a stride counts as if it held from its
         start the blocks that it holds at its end.
-    gpu_hour_usd, gpu_power_w
-        Price [$/h] and mean power draw [W] of one GPU, if known.
+    gpu_price, gpu_power
+        Price by the hour and power draw of one GPU, if known.
     time_shares
-        Share of the iteration time by resource: ``compute``, ``memory``, ``link``, ``launch``, ``host``.
+        Share of the iteration time by resource: ``compute``, ``memory``, ``link``, ``latency``, ``host``.
     """
 
     num_gpus: int
@@ -45,8 +47,8 @@ class PoolContext:
     block_size: float = math.inf
     name: str = ""
     first: int = 0
-    gpu_hour_usd: float | None = None
-    gpu_power_w: float | None = None
+    gpu_price: GpuPrice | None = None
+    gpu_power: GpuPower | None = None
     time_shares: Mapping[str, float] = field(default_factory=dict)
 
     def has(self, replica: Ints) -> Bools:
@@ -61,7 +63,10 @@ class PoolContext:
 
 @dataclass(frozen=True, slots=True)
 class PoolSummary:
-    """One pool in numbers; *busy_share* is the part of its replicas' time that iterations took."""
+    """One pool in numbers; *busy_share* is the part of its replicas' time that iterations took.
+
+    *price* is of one GPU by the hour, *power* its draw; None: not known.
+    """
 
     name: str
     replicas: int
@@ -72,6 +77,23 @@ class PoolSummary:
     kv_utilization_peak: float
     busy_share: float
     binding: Binding
+    price: GpuPrice | None = None
+    power: GpuPower | None = None
+
+    @property
+    def usd_per_hour(self) -> float | None:
+        """What its GPUs cost together [$/h]."""
+        return None if self.price is None else self.num_gpus * self.price.usd_per_hour
+
+    @property
+    def power_w(self) -> float | None:
+        """What its boards draw together on average [W]."""
+        return None if self.power is None else self.num_gpus * self.power.mean_w(self.busy_share)
+
+    @property
+    def facility_power_w(self) -> float | None:
+        """What the data centre draws for it on average [W]."""
+        return None if self.power is None else self.power.facility_w(self.busy_share, self.num_gpus)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it under its public keys."""
@@ -85,6 +107,8 @@ class PoolSummary:
             "kv_utilization_peak": self.kv_utilization_peak,
             "busy_share": self.busy_share,
             "binding_limit": self.binding.limit,
+            "price": None if self.price is None else self.price.as_dict(),
+            "facility_power_w": self.facility_power_w,
         }
 
 
@@ -104,6 +128,8 @@ def summarise_pool(pool: PoolContext, requests: RequestRows, strides: StrideRows
         kv_utilization_peak=int(own.kv_blocks.max(initial=0)) / pool.kv_blocks if pool.kv_blocks else math.nan,
         busy_share=busy_s / replica_time_s if replica_time_s else math.nan,
         binding=binding_limit(own, replica_time_s, pool.time_shares),
+        price=pool.gpu_price,
+        power=pool.gpu_power,
     )
 
 

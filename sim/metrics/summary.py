@@ -21,6 +21,7 @@ from sim.metrics.pools import PoolContext, PoolSummary, combined_shares, of_repl
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.metrics.slo import SLO, Judgement
 from sim.metrics.steady import Steadiness, judge_steadiness
+from sim.profiles.prices import GpuPrice
 from sim.request import Status
 
 __all__ = ["RunContext", "Summary", "summarise"]
@@ -55,9 +56,10 @@ class RunContext:
 class Summary:
     """A run in numbers. Counts and throughputs are of completed requests, times in seconds, rates per second.
 
-    *latency* holds the distributions by ``ttft``, ``tpot``, ``itl``, ``e2el``; *objectives* the judgement of
-    each clause of the SLO by name; *intervals* the 90 % confidence intervals by key, in the unit of the key.
-    `None` is unknown.
+    *latency* holds the distributions by ``ttft``, ``tpot``, ``itl``, ``e2el``; *objectives* the judgement of each
+    clause of the SLO by name; *gpu_power_w* is of a board on average, *facility_power_w* of the deployment with servers
+    and cooling; *price* is of one GPU, where all have the same; *intervals* the 90 % confidence intervals by key, in
+    the unit of the key. `None` is unknown.
     """
 
     completed: int
@@ -79,6 +81,9 @@ class Summary:
     pools: tuple[PoolSummary, ...]
     cost_usd_per_mtok_output: float | None
     energy_j_per_output_tok: float | None
+    gpu_power_w: float | None
+    facility_power_w: float | None
+    price: GpuPrice | None
     binding: Binding
     steadiness: Steadiness
     objectives: dict[str, Judgement]
@@ -119,6 +124,9 @@ class Summary:
             "total_tok_s_per_gpu": total_tok_s / self.num_gpus,
             "cost_usd_per_mtok_output": self.cost_usd_per_mtok_output,
             "energy_j_per_output_tok": self.energy_j_per_output_tok,
+            "gpu_power_w": self.gpu_power_w,
+            "facility_power_w": self.facility_power_w,
+            "price": None if self.price is None else self.price.as_dict(),
             "slo": {name: _judgement(judged) for name, judged in self.objectives.items()},
             "binding_limit": self.binding.limit,
             **({"pools": [pool.as_dict() for pool in self.pools]} if len(self.pools) > 1 else {}),
@@ -161,8 +169,10 @@ def summarise(requests: RequestRows, strides: StrideRows, context: RunContext) -
     kv_blocks = of_replicas(pools, lambda pool: pool.kv_blocks)
     block_size = of_replicas(pools, lambda pool: pool.block_size)[strides.replica]
     kv_block_s = float(np.dot(_mean_blocks(strides, block_size), strides.duration_s))
-    usd_per_s = _of_all_gpus([(pool.num_gpus, pool.gpu_hour_usd) for pool in pools], 1 / 3600)
-    power_w = _of_all_gpus([(pool.num_gpus, pool.gpu_power_w) for pool in pools])
+    num_gpus = sum(pool.num_gpus for pool in pools)
+    of_pools = tuple(summarise_pool(pool, requests, strides, duration_s) for pool in pools)
+    usd_per_hour = _together([pool.usd_per_hour for pool in of_pools])
+    power_w = _together([pool.power_w for pool in of_pools])
     return Summary(
         completed=int(completed.sum()),
         failed=int((~completed & (requests.status != Status.REJECTED)).sum()),
@@ -179,11 +189,14 @@ def summarise(requests: RequestRows, strides: StrideRows, context: RunContext) -
         kv_utilization_mean=_ratio(kv_block_s, duration_s * float(kv_blocks.sum())),
         kv_utilization_peak=_peak(strides, kv_blocks),
         running_mean=_ratio(float(np.dot(strides.running, strides.duration_s)), duration_s),
-        num_gpus=sum(pool.num_gpus for pool in pools),
-        cost_usd_per_mtok_output=_per_token(usd_per_s, duration_s, output_tokens / 1e6),
+        num_gpus=num_gpus,
+        cost_usd_per_mtok_output=_per_token(usd_per_hour, duration_s / 3600, output_tokens / 1e6),
         energy_j_per_output_tok=_per_token(power_w, duration_s, output_tokens),
         binding=binding_limit(strides, duration_s * len(kv_blocks), combined_shares(pools, strides)),
-        pools=tuple(summarise_pool(pool, requests, strides, duration_s) for pool in pools),
+        pools=of_pools,
+        gpu_power_w=None if power_w is None else power_w / num_gpus,
+        facility_power_w=_together([pool.facility_power_w for pool in of_pools]),
+        price=_common([pool.price for pool in of_pools]),
         steadiness=steadiness,
         objectives=context.slo.met(latency) if context.slo else {},
         intervals=intervals,
@@ -238,10 +251,15 @@ def _peak(strides: StrideRows, kv_blocks: NDArray[np.float64]) -> float:
     return float((strides.kv_blocks / kv_blocks[strides.replica]).max(initial=0.0)) if kv_blocks.all() else math.nan
 
 
-def _of_all_gpus(pools: Sequence[tuple[int, float | None]], unit: float = 1.0) -> float | None:
-    """Sum what a GPU has over the GPUs of all pools; unknown if it is of any."""
-    known = [(gpus, value) for gpus, value in pools if value is not None]
-    return unit * sum(gpus * value for gpus, value in known) if len(known) == len(pools) else None
+def _together(amounts: Sequence[float | None]) -> float | None:
+    """Add up what is known of every pool; None if it is not known of one."""
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if len(known) == len(amounts) else None
+
+
+def _common(prices: Sequence[GpuPrice | None]) -> GpuPrice | None:
+    """Return the price of the accelerators of all pools; None if they differ."""
+    return prices[0] if all(price == prices[0] for price in prices) else None
 
 
 def _mean_blocks(strides: StrideRows, block_size: NDArray[np.float64]) -> NDArray[np.float64]:

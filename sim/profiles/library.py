@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from sim.profiles.calibrated_all_to_all import AllToAllCalibration
     from sim.profiles.calibrated_engine import EngineCalibration
     from sim.profiles.calibrated_errors import ErrorTable
+    from sim.profiles.calibrated_power import PowerCalibration
     from sim.profiles.engine import Engine
     from sim.profiles.hardware import Hardware
     from sim.profiles.model import Model
+    from sim.profiles.prices import PriceList
     from sim.profiles.workload import WorkloadPreset
 
 __all__ = [
@@ -41,6 +43,8 @@ __all__ = [
     "load_error_table",
     "load_hardware",
     "load_model",
+    "load_power",
+    "load_prices",
     "load_workload",
     "names",
     "profile_files",
@@ -51,8 +55,8 @@ __all__ = [
 _ALIASES = re.compile(r"^aliases: \[(.*?)\]", re.MULTILINE | re.DOTALL)
 
 Kind = Literal[
-    "hardware", "models", "engines", "workloads", "calibrated/hardware", "calibrated/engines", "calibrated/errors",
-    "calibrated/all_to_all",
+    "hardware", "models", "engines", "workloads", "prices", "calibrated/hardware", "calibrated/engines",
+    "calibrated/errors", "calibrated/all_to_all", "calibrated/power",
 ]
 
 _CLASSES: dict[Kind, tuple[str, str]] = {
@@ -60,10 +64,12 @@ _CLASSES: dict[Kind, tuple[str, str]] = {
     "models": ("sim.profiles.model", "Model"),
     "engines": ("sim.profiles.engine", "Engine"),
     "workloads": ("sim.profiles.workload", "WorkloadPreset"),
+    "prices": ("sim.profiles.prices", "PriceList"),
     "calibrated/hardware": ("sim.profiles.calibrated", "HardwareCalibration"),
     "calibrated/engines": ("sim.profiles.calibrated_engine", "EngineCalibration"),
     "calibrated/errors": ("sim.profiles.calibrated_errors", "ErrorTable"),
     "calibrated/all_to_all": ("sim.profiles.calibrated_all_to_all", "AllToAllCalibration"),
+    "calibrated/power": ("sim.profiles.calibrated_power", "PowerCalibration"),
 }
 
 
@@ -119,6 +125,16 @@ def load_calibrated_engine(name: str, beside: Path | None = None) -> EngineCalib
 def load_all_to_all(name: str, beside: Path | None = None) -> AllToAllCalibration:
     """Load what a library reaches that sends tokens to the ranks of their experts; see `load_hardware`."""
     return cast("AllToAllCalibration", load("calibrated/all_to_all", name, beside))
+
+
+def load_power(name: str, beside: Path | None = None) -> PowerCalibration:
+    """Load what boards draw by what they wait for; see `load_hardware`."""
+    return cast("PowerCalibration", load("calibrated/power", name, beside))
+
+
+def load_prices(name: str, beside: Path | None = None) -> PriceList:
+    """Load the offers for an accelerator, by its own name; see `load_hardware`."""
+    return cast("PriceList", load("prices", name, beside))
 
 
 def load_error_table(name: str, beside: Path | None = None) -> ErrorTable:

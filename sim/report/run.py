@@ -70,6 +70,10 @@ def _as_written(experiment: Experiment) -> dict[str, Any]:
 def _defaults(result: Result) -> dict[str, Any]:
     """Return the dotted path and value of every field that was left open and has a value."""
     used = dict(defaults_used(result.experiment))
+    for summary in result.summary.pools:
+        if summary.price is not None and summary.price.offer is not None:
+            path = f"{summary.name}: prices.gpu_hour_usd" if summary.name else "prices.gpu_hour_usd"
+            used[path] = f"{summary.price.usd_per_hour:g} ({summary.price.offer.statement})"
     for pool in result.pools:
         flags = pool.setup.flags.left_open(pool.experiment.engine)
         used |= {f"{pool.name}: {path}" if pool.name else path: value for path, value in flags}

@@ -103,9 +103,9 @@ def _statements(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "Goodput", _goodput(summary, summary.request_goodput)
     yield "KV cache", _kv_cache(summary)
     if summary.cost_usd_per_mtok_output is not None:
-        yield "Cost", f"${_number(summary.cost_usd_per_mtok_output)} per million output tokens"
+        yield "Cost", _cost(summary, summary.cost_usd_per_mtok_output)
     if summary.energy_j_per_output_tok is not None:
-        yield "Energy", f"{_number(summary.energy_j_per_output_tok)} J per output token"
+        yield "Energy", _energy(summary, summary.energy_j_per_output_tok)
     yield "Limited by", summary.binding.sentence
     if len(summary.pools) > 1:
         yield from ((pool.name, _pool(pool)) for pool in summary.pools)
@@ -148,6 +148,23 @@ def _pool(pool: PoolSummary) -> str:
     size = f"{pool.replicas} x {pool.num_gpus // pool.replicas} GPUs busy {_percent(pool.busy_share)}"
     load = f"{pool.completed:,} completed, {_number(pool.running_mean)} running on average"
     return f"{size}; {load}; KV cache {_percent(pool.kv_utilization_peak)} at most; limited by {pool.binding.sentence}"
+
+
+def _cost(summary: Summary, usd_per_mtok: float) -> str:
+    priced = [(pool.name, pool.price) for pool in summary.pools if pool.price is not None]
+    if summary.price is not None or len(priced) == 1:
+        at = f"at {priced[0][1].statement}"
+    else:
+        at = "; ".join(f"{name} at {price.statement}" for name, price in priced)
+    return f"${_number(usd_per_mtok)} per million output tokens {at}"
+
+
+def _energy(summary: Summary, joules: float) -> str:
+    text = f"{_number(joules)} J per output token"
+    if summary.gpu_power_w is None or summary.facility_power_w is None:
+        return text
+    facility = f"{_number(summary.facility_power_w / 1e3)} kW with servers and cooling"
+    return f"{text}; {_number(summary.gpu_power_w)} W a GPU on average, {facility}"
 
 
 def _effort(summary: Summary) -> str:

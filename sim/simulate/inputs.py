@@ -13,6 +13,8 @@ from sim.experiment import Experiment
 from sim.profiles.calibrated import HardwareCalibration
 from sim.profiles.library import Kind, find, load, load_engine, load_hardware, names
 from sim.simulate.pools import experiments_of
+from sim.simulate.power import BOARDS
+from sim.simulate.prices import price_list
 from sim.simulate.setup import constants_name
 from sim.simulate.uncertainty import TABLE
 from sim.workload.arrivals.diurnal import DiurnalArrivals
@@ -48,7 +50,10 @@ def _pool_files(experiment: Experiment, find_profile: Finder) -> Iterator[tuple[
     yield from _model_files(find_profile("models", experiment.model, beside))
     yield "hardware", find_profile("hardware", gpu, beside)
     yield "engine", find_profile("engines", experiment.engine.kind, beside)
+    if (prices := price_list(experiment, gpu)) is not None:
+        yield "prices", find_profile("prices", prices.name, beside)
     if experiment.cost_model.kind == "roofline":
+        yield "power", find_profile("calibrated/power", BOARDS, beside)
         yield from _calibrations(load_hardware(gpu, beside).name, beside, find_profile)
         constants = constants_name(experiment, load_engine(experiment.engine.kind, beside))
         if constants is not None:

@@ -14,6 +14,8 @@ from sim.metrics.pools import PoolContext
 from sim.metrics.rows import StrideRows
 from sim.request import Request
 from sim.simulate.limits import time_shares
+from sim.simulate.power import gpu_power
+from sim.simulate.prices import gpu_price
 from sim.simulate.setup import Setup, prepare
 from sim.workload.streams import stream
 
@@ -59,9 +61,11 @@ class ReadyPool:
             num_gpus=deployment.replicas * deployment.parallelism.gpus,
             kv_blocks=engine.num_blocks,
             block_size=engine.block_size,
-            gpu_hour_usd=self.experiment.prices.gpu_hour_usd,
+            gpu_price=gpu_price(self.experiment),
         )
-        return replace(context, time_shares=time_shares(context.strides(strides), engine.cost))
+        shares = time_shares(context.strides(strides), engine.cost)
+        power = gpu_power(self.experiment, self.setup.hardware, shares)
+        return replace(context, time_shares=shares, gpu_power=power)
 
 
 def experiments_of(experiment: Experiment) -> list[tuple[str, Experiment]]:

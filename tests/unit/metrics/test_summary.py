@@ -5,8 +5,10 @@ import sys
 import pytest
 from handmade import NEVER, context_of, requests_of, strides_of, two_answers
 
+from sim.metrics.power import GpuPower
 from sim.metrics.slo import SLO
 from sim.metrics.summary import summarise
+from sim.profiles.prices import GpuPrice
 from sim.request import Status
 
 STATISTICS = ("mean", "median", "p90", "p95", "p99", "std")
@@ -16,7 +18,8 @@ KEYS = [
     *(f"{prefix}_{name}_ms" for name in ("ttft", "tpot", "itl", "e2el") for prefix in STATISTICS),
     *("max_output_tokens_per_s", "max_concurrent_requests", "preemptions", "prefix_hit_rate"),
     *("kv_utilization_mean", "kv_utilization_peak", "running_mean", "output_tok_s_per_gpu", "total_tok_s_per_gpu"),
-    *("cost_usd_per_mtok_output", "energy_j_per_output_tok", "slo", "binding_limit", "steady_state", "warm_up_s"),
+    *("cost_usd_per_mtok_output", "energy_j_per_output_tok", "gpu_power_w", "facility_power_w", "price"),
+    *("slo", "binding_limit", "steady_state", "warm_up_s"),
     *("intervals", "warnings", "engine_iterations", "simulated_s", "wall_s"),
 ]
 
@@ -27,7 +30,8 @@ def result_of(requests, strides, **changes):
 
 def test_every_metric_of_two_answers():
     slo = SLO.model_validate({"ttft_p95": "600 ms"})
-    result = result_of(*two_answers(), slo=slo, gpu_hour_usd=3.0, gpu_power_w=700.0, wall_s=0.5, warnings=("odd",))
+    money = {"gpu_price": GpuPrice(3.0), "gpu_power": GpuPower(idle_w=100.0, busy_w=700.0, facility_factor=1.5)}
+    result = result_of(*two_answers(), slo=slo, **money, wall_s=0.5, warnings=("odd",))
     seconds = 2.625 - 1.0
     assert {key: result[key] for key in ("completed", "failed", "rejected", "engine_iterations", "preemptions")} == {
         "completed": 2,
@@ -66,7 +70,9 @@ def test_every_metric_of_two_answers():
         "kv_utilization_peak": 11 / 20,
         "running_mean": (1 * 0.5 + 2 * 0.75 + 1 * 0.375) / seconds,
         "cost_usd_per_mtok_output": 3.0 * 2 * seconds / 3600 / 7e-6,
-        "energy_j_per_output_tok": 700 * 2 * seconds / 7,
+        "energy_j_per_output_tok": 2 * (700 * 1.625) / 7,
+        "gpu_power_w": 700,  # it is never idle
+        "facility_power_w": 2 * 700 * 1.5,
     }
     assert {key: result[key] for key in expected} == pytest.approx(expected)
     assert result["slo"]["ttft_p95"] == pytest.approx(
@@ -90,13 +96,13 @@ def test_blocks_fill_up_during_a_stride():
 
 def test_what_is_unknown_is_none():
     result = result_of(*two_answers())
-    for key in ("request_goodput", "cost_usd_per_mtok_output", "energy_j_per_output_tok"):
+    for key in ("request_goodput", "cost_usd_per_mtok_output", "energy_j_per_output_tok", "facility_power_w", "price"):
         assert result[key] is None
 
 
 def test_a_run_in_which_nothing_was_served():
     requests = requests_of((1.0, NEVER, NEVER, NEVER, 4, {"status": Status.REJECTED, "reasons": "too long"}))
-    result = result_of(requests, strides_of(), gpu_hour_usd=1.0)
+    result = result_of(requests, strides_of(), gpu_price=GpuPrice(1.0))
     assert (result["completed"], result["rejected"], result["total_output_tokens"]) == (0, 1, 0)
     assert result["cost_usd_per_mtok_output"] is None
     assert math.isnan(result["mean_ttft_ms"])

@@ -3,8 +3,10 @@ import io
 import pytest
 from handmade import completed, context_of, strides_of, two_answers
 
+from sim.metrics.power import GpuPower
 from sim.metrics.slo import SLO
 from sim.metrics.summary import summarise
+from sim.profiles.prices import GpuPrice
 from sim.report.table import print_table
 
 
@@ -33,14 +35,15 @@ def test_latencies_with_their_units_and_the_slo():
 
 
 def test_what_a_reader_has_to_know():
-    text = printed(*two_answers(), gpu_hour_usd=3.0, gpu_power_w=700.0, wall_s=0.25, warnings=("defaults [b]",))
+    money = {"gpu_price": GpuPrice(3.0), "gpu_power": GpuPower(100.0, 700.0)}
+    text = printed(*two_answers(), **money, wall_s=0.25, warnings=("defaults [b]",))
     assert text.startswith("70b_h100: [a] model\n2 requests\n")
     assert "2 completed, 0 failed, 1 rejected in 1.62 s; 1.46 running on average" in line_of(text, "Requests")
     assert "1.23 requests/s; 4.31 output tok/s, 2.15 per GPU; 96.6 tok/s with input" in line_of(text, "Throughput")
     assert "6.00 output tok/s; 2 requests at once" in line_of(text, "Peak")
     assert "40.8% used on average, 55.0% at most; prefix hits 16.0%; 1 preemptions" in line_of(text, "KV cache")
-    assert "$387 per million output tokens" in line_of(text, "Cost")
-    assert "325 J per output token" in line_of(text, "Energy")
+    assert "$387 per million output tokens at $3.00 per GPU-hour (as given)" in line_of(text, "Cost")
+    assert "325 J per output token; 700 W a GPU on average, 1.40 kW with" in line_of(text, "Energy")
     assert "iteration" in line_of(text, "Limited by")
     assert "Too short: 2 requests" in line_of(text, "State")
     assert "2.62 s in 250 ms, 5 engine iterations" in line_of(text, "Simulated")

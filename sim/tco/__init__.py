@@ -1,0 +1,1 @@
+"""What serving costs its owner: pure functions of prices, power, tokens and time."""
