@@ -21,6 +21,7 @@ from sim.profiles.base import Profile
 from sim.yamlfile import read_yaml, validate
 
 if TYPE_CHECKING:
+    from sim.profiles.apis import ApiList
     from sim.profiles.calibrated import HardwareCalibration
     from sim.profiles.calibrated_all_to_all import AllToAllCalibration
     from sim.profiles.calibrated_engine import EngineCalibration
@@ -37,6 +38,7 @@ __all__ = [
     "find",
     "load",
     "load_all_to_all",
+    "load_apis",
     "load_calibrated_engine",
     "load_calibrated_hardware",
     "load_engine",
@@ -55,7 +57,7 @@ __all__ = [
 _ALIASES = re.compile(r"^aliases: \[(.*?)\]", re.MULTILINE | re.DOTALL)
 
 Kind = Literal[
-    "hardware", "models", "engines", "workloads", "prices", "calibrated/hardware", "calibrated/engines",
+    "hardware", "models", "engines", "workloads", "prices", "apis", "calibrated/hardware", "calibrated/engines",
     "calibrated/errors", "calibrated/all_to_all", "calibrated/power",
 ]
 
@@ -65,6 +67,7 @@ _CLASSES: dict[Kind, tuple[str, str]] = {
     "engines": ("sim.profiles.engine", "Engine"),
     "workloads": ("sim.profiles.workload", "WorkloadPreset"),
     "prices": ("sim.profiles.prices", "PriceList"),
+    "apis": ("sim.profiles.apis", "ApiList"),
     "calibrated/hardware": ("sim.profiles.calibrated", "HardwareCalibration"),
     "calibrated/engines": ("sim.profiles.calibrated_engine", "EngineCalibration"),
     "calibrated/errors": ("sim.profiles.calibrated_errors", "ErrorTable"),
@@ -130,6 +133,11 @@ def load_all_to_all(name: str, beside: Path | None = None) -> AllToAllCalibratio
 def load_power(name: str, beside: Path | None = None) -> PowerCalibration:
     """Load what boards draw by what they wait for; see `load_hardware`."""
     return cast("PowerCalibration", load("calibrated/power", name, beside))
+
+
+def load_apis(name: str, beside: Path | None = None) -> ApiList:
+    """Load what others charge for a model; see `load_hardware`."""
+    return cast("ApiList", load("apis", name, beside))
 
 
 def load_prices(name: str, beside: Path | None = None) -> PriceList:

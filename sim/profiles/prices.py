@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sim.profiles.base import Profile
 
-__all__ = ["RENTED", "GpuPrice", "Offer", "PriceKind", "PriceList"]
+__all__ = ["RENTED", "CardPrice", "GpuPrice", "Offer", "PriceKind", "PriceList"]
 
 PriceKind = Literal["on_demand", "reserved", "spot", "tco", "purchase"]
 """``tco`` is what an hour of an owned card costs its operator, all in; ``purchase`` the card alone, the others rent."""
@@ -64,10 +64,26 @@ class GpuPrice:
     @property
     def statement(self) -> str:
         """The price with its origin: ``$3.13 per GPU-hour (default: on demand, ...)``."""
-        origin = "as given" if self.offer is None else f"default: {self.offer.statement}"
-        return f"${self.usd_per_hour:.2f} per GPU-hour ({origin})"
+        return f"${self.usd_per_hour:.2f} per GPU-hour ({_origin(self.offer)})"
 
     def as_dict(self) -> dict[str, Any]:
         """Return it under its public keys."""
         published = {} if self.offer is None else self.offer.model_dump(include={"kind", "provider", "date", "source"})
         return {"gpu_hour_usd": self.usd_per_hour, "default": self.offer is not None, **published}
+
+
+@dataclass(frozen=True, slots=True)
+class CardPrice:
+    """The price of buying one accelerator without its server [$], and where it is from, as in `GpuPrice`."""
+
+    usd: float
+    offer: Offer | None = None
+
+    @property
+    def statement(self) -> str:
+        """The price with its origin: ``$30,000 each (default: purchase, ...)``."""
+        return f"${self.usd:,.0f} each ({_origin(self.offer)})"
+
+
+def _origin(offer: Offer | None) -> str:
+    return "as given" if offer is None else f"default: {offer.statement}"

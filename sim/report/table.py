@@ -15,7 +15,7 @@ from sim.units import format_seconds
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["WIDTH", "objective", "print_table"]
+__all__ = ["WIDTH", "number", "objective", "print_table"]
 
 _LATENCIES = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "end to end"}
 WIDTH = 110
@@ -63,9 +63,9 @@ def _cells(summary: Summary, name: str) -> Iterator[str]:
     unit, scale = ("s", 1.0) if times.mean_s >= 10 else ("ms", 1e3)
     yield _LATENCIES[name]
     yield unit
-    yield _number(times.mean_s * scale)
+    yield number(times.mean_s * scale)
     yield _interval(summary, name, scale / 1e3)
-    yield from (_number(times.percentile(percent) * scale) for percent in PERCENTILES.values())
+    yield from (number(times.percentile(percent) * scale) for percent in PERCENTILES.values())
     if summary.objectives:
         judged = [judgement for judgement in summary.objectives.values() if judgement.clause.latency == name]
         yield "\n".join(map(objective, judged))
@@ -74,7 +74,7 @@ def _cells(summary: Summary, name: str) -> Iterator[str]:
 
 def _interval(summary: Summary, name: str, per_ms: float) -> str:
     interval = summary.intervals.get(f"mean_{name}_ms")
-    return "-" if interval is None else " - ".join(_number(bound * per_ms) for bound in interval)
+    return "-" if interval is None else " - ".join(number(bound * per_ms) for bound in interval)
 
 
 def objective(judged: Judgement, *, named: bool = False) -> str:
@@ -115,26 +115,26 @@ def _statements(summary: Summary) -> Iterator[tuple[str, str]]:
 
 def _requests(summary: Summary) -> str:
     counts = f"{summary.completed:,} completed, {summary.failed:,} failed, {summary.rejected:,} rejected"
-    return f"{counts} in {format_seconds(summary.duration_s)}; {_number(summary.running_mean)} running on average"
+    return f"{counts} in {format_seconds(summary.duration_s)}; {number(summary.running_mean)} running on average"
 
 
 def _throughput(result: dict[str, Any]) -> str:
     return (
-        f"{_number(result['request_throughput'])} requests/s; "
-        f"{_number(result['output_throughput'])} output tok/s, "
-        f"{_number(result['output_tok_s_per_gpu'])} per GPU; "
-        f"{_number(result['total_token_throughput'])} tok/s with input"
+        f"{number(result['request_throughput'])} requests/s; "
+        f"{number(result['output_throughput'])} output tok/s, "
+        f"{number(result['output_tok_s_per_gpu'])} per GPU; "
+        f"{number(result['total_token_throughput'])} tok/s with input"
     )
 
 
 def _peak(result: dict[str, Any]) -> str:
-    tokens = _number(result["max_output_tokens_per_s"])
+    tokens = number(result["max_output_tokens_per_s"])
     return f"{tokens} output tok/s; {result['max_concurrent_requests']:,} requests at once"
 
 
 def _goodput(summary: Summary, goodput: float) -> str:
     share = goodput * summary.duration_s / summary.completed if summary.completed else math.nan
-    return f"{_number(goodput)} requests/s within every bound of the SLO, {_percent(share)} of the completed"
+    return f"{number(goodput)} requests/s within every bound of the SLO, {_percent(share)} of the completed"
 
 
 def _kv_cache(summary: Summary) -> str:
@@ -146,7 +146,7 @@ def _kv_cache(summary: Summary) -> str:
 
 def _pool(pool: PoolSummary) -> str:
     size = f"{pool.replicas} x {pool.num_gpus // pool.replicas} GPUs busy {_percent(pool.busy_share)}"
-    load = f"{pool.completed:,} completed, {_number(pool.running_mean)} running on average"
+    load = f"{pool.completed:,} completed, {number(pool.running_mean)} running on average"
     return f"{size}; {load}; KV cache {_percent(pool.kv_utilization_peak)} at most; limited by {pool.binding.sentence}"
 
 
@@ -156,15 +156,15 @@ def _cost(summary: Summary, usd_per_mtok: float) -> str:
         at = f"at {priced[0][1].statement}"
     else:
         at = "; ".join(f"{name} at {price.statement}" for name, price in priced)
-    return f"${_number(usd_per_mtok)} per million output tokens {at}"
+    return f"${number(usd_per_mtok)} per million output tokens {at}"
 
 
 def _energy(summary: Summary, joules: float) -> str:
-    text = f"{_number(joules)} J per output token"
+    text = f"{number(joules)} J per output token"
     if summary.gpu_power_w is None or summary.facility_power_w is None:
         return text
-    facility = f"{_number(summary.facility_power_w / 1e3)} kW with servers and cooling"
-    return f"{text}; {_number(summary.gpu_power_w)} W a GPU on average, {facility}"
+    facility = f"{number(summary.facility_power_w / 1e3)} kW with servers and cooling"
+    return f"{text}; {number(summary.gpu_power_w)} W a GPU on average, {facility}"
 
 
 def _effort(summary: Summary) -> str:
@@ -176,7 +176,7 @@ def _percent(share: float) -> str:
     return "-" if math.isnan(share) else f"{share:.1%}"
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     """Print three digits, or all before the point from a hundred on."""
     if not math.isfinite(value):
         return "-"

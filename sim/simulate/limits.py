@@ -1,6 +1,9 @@
-"""Which resource an average moment of a run waits for."""
+"""What an average moment of a run waits for, and works on."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,23 +11,40 @@ from sim.batch import Batch, Chunk
 from sim.cost import StepCost
 from sim.metrics.rows import StrideRows
 
-__all__ = ["time_shares"]
+__all__ = ["prefill_share", "time_shares"]
 
 _SAMPLES = 200
 
 
 def time_shares(strides: StrideRows, cost: StepCost) -> dict[str, float]:
     """Return the share of the iteration time by resource, from up to 200 strides spread evenly over the busy time."""
+    shares: dict[str, float] = {}
+    for batch, weight in _sampled(strides, cost):
+        for resource, share in cost.limits(batch).items():
+            shares[resource] = shares.get(resource, 0.0) + share * weight
+    return shares
+
+
+def prefill_share(strides: StrideRows, cost: StepCost) -> float:
+    """Return the share of the iteration time that prompts cause: what iterations would not take without them."""
+    share = 0.0
+    for batch, weight in _sampled(strides, cost):
+        if batch.chunks:
+            alone = replace(batch, chunks=(), sampled=batch.decodes)
+            answers_s = cost.pace(alone).first_s if batch.decodes else 0.0
+            share += weight * max(0.0, 1 - answers_s / cost.pace(batch).first_s)
+    return share
+
+
+def _sampled(strides: StrideRows, cost: StepCost) -> Iterator[tuple[Batch, float]]:
+    """Yield up to 200 batches spread evenly over the busy time, with the share of it that each stands for."""
     if not len(strides.start_s):
-        return {}
+        return
     busy_s = np.cumsum(strides.duration_s)
     at_s = (np.arange(_SAMPLES) + 0.5) / _SAMPLES * busy_s[-1]
-    shares: dict[str, float] = {}
     rows, counts = np.unique(np.searchsorted(busy_s, at_s), return_counts=True)
     for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
-        for resource, share in cost.limits(_batch(strides, row, cost.windows)).items():
-            shares[resource] = shares.get(resource, 0.0) + share * count / _SAMPLES
-    return shares
+        yield _batch(strides, row, cost.windows), count / _SAMPLES
 
 
 def _batch(strides: StrideRows, row: int, windows: tuple[int, ...]) -> Batch:

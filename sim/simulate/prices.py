@@ -1,13 +1,13 @@
-"""What an hour of an accelerator costs in an experiment."""
+"""What the accelerators of an experiment cost."""
 
 from __future__ import annotations
 
 from sim.errors import ProfileError
 from sim.experiment import Experiment
 from sim.profiles.library import load_hardware, load_prices
-from sim.profiles.prices import RENTED, GpuPrice, PriceList
+from sim.profiles.prices import RENTED, CardPrice, GpuPrice, Offer, PriceKind, PriceList
 
-__all__ = ["gpu_price", "price_list"]
+__all__ = ["gpu_price", "price_list", "purchase_price", "reserved_price"]
 
 
 def gpu_price(experiment: Experiment, gpu: str | None = None) -> GpuPrice | None:
@@ -23,16 +23,35 @@ def gpu_price(experiment: Experiment, gpu: str | None = None) -> GpuPrice | None
     ConfigError
         If ``prices.gpu_hour_usd`` names an accelerator that nobody knows.
     """
-    gpu = gpu or experiment.deployment.gpu
-    written = experiment.prices.gpu_hour_usd
-    if isinstance(written, dict):
-        written = _by_name(experiment, written).get(load_hardware(gpu, experiment.folder).name)
-    if written is not None:
-        return GpuPrice(written)
-    prices = price_list(experiment, gpu)
     kinds = RENTED if experiment.prices.kind is None else (experiment.prices.kind,)
+    found = _price(experiment, gpu, "gpu_hour_usd", kinds)
+    return None if found is None else GpuPrice(*found)
+
+
+def reserved_price(experiment: Experiment, gpu: str | None = None) -> GpuPrice | None:
+    """Return the price by the hour with a long commitment, as `gpu_price` does."""
+    found = _price(experiment, gpu, "reserved_gpu_hour_usd", ("reserved",))
+    return None if found is None else GpuPrice(*found)
+
+
+def purchase_price(experiment: Experiment, gpu: str | None = None) -> CardPrice | None:
+    """Return the price of buying one accelerator without its server, as `gpu_price` does."""
+    found = _price(experiment, gpu, "purchase_usd", ("purchase",))
+    return None if found is None else CardPrice(*found)
+
+
+def _price(
+    experiment: Experiment, gpu: str | None, field: str, kinds: tuple[PriceKind, ...]
+) -> tuple[float, Offer | None] | None:
+    gpu = gpu or experiment.deployment.gpu
+    written = getattr(experiment.prices, field)
+    if isinstance(written, dict):
+        written = _by_name(experiment, field, written).get(load_hardware(gpu, experiment.folder).name)
+    if written is not None:
+        return written, None
+    prices = price_list(experiment, gpu)
     offer = prices.offer(*kinds) if prices is not None else None
-    return None if offer is None else GpuPrice(offer.usd, offer)
+    return None if offer is None else (offer.usd, offer)
 
 
 def price_list(experiment: Experiment, gpu: str) -> PriceList | None:
@@ -45,7 +64,7 @@ def price_list(experiment: Experiment, gpu: str) -> PriceList | None:
         return None
 
 
-def _by_name(experiment: Experiment, written: dict[str, float]) -> dict[str, float]:
+def _by_name(experiment: Experiment, field: str, written: dict[str, float]) -> dict[str, float]:
     """Return the prices by the accelerators' own names instead of aliases."""
     named = {}
     for name, usd in written.items():
@@ -54,5 +73,5 @@ def _by_name(experiment: Experiment, written: dict[str, float]) -> dict[str, flo
         except ProfileError as problem:
             if problem.file is not None:
                 raise
-            raise experiment.error("prices.gpu_hour_usd", problem.message) from None
+            raise experiment.error(f"prices.{field}", problem.message) from None
     return named

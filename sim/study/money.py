@@ -1,0 +1,306 @@
+"""What an experiment's deployment costs a month, by the token, and against others' APIs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sim.errors import ProfileError, did_you_mean
+from sim.experiment import Experiment
+from sim.profiles.apis import ApiPrice, from_genai_prices
+from sim.profiles.library import load_apis, names
+from sim.profiles.prices import CardPrice, GpuPrice
+from sim.simulate import Result, simulate
+from sim.simulate.limits import prefill_share
+from sim.simulate.pools import ReadyPool
+from sim.simulate.prices import gpu_price, purchase_price, reserved_price
+from sim.tco.api import ApiBill, api_bill, api_usd, break_even_mtok, hybrid_usd, published_rule
+from sim.tco.bill import Bill, bought, rented
+from sim.tco.costs import Costs
+from sim.tco.month import Fleet, Month, Rates, load_factor
+
+__all__ = ["Money", "money_of"]
+
+_UTILIZATIONS = (1.0, 0.5, 0.3, 0.1)
+_FOLLOW_THE_DAY = ("diurnal", "trace")
+_OFFLINE = 2000  # requests are enough to saturate
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """A deployment's month in money.
+
+    Attributes
+    ----------
+    rates
+        Tokens a second under the load of the experiment.
+    load, load_from
+        Mean load of the month over the experiment's, and what says so.
+    saturated
+        Tokens a second if requests always waited; None: the lengths are not apart from the arrivals.
+    bills
+        By scheme, the cheapest first; at least one.
+    apis
+        Bills of others for the same month.
+    hybrid
+        Cost of the month with a share at a frontier API [$], if the experiment asks for it.
+    notes
+        What is missing, and why.
+    """
+
+    experiment: Experiment
+    rates: Rates
+    load: float
+    load_from: str
+    month: Month
+    fleet: Fleet
+    saturated: Rates | None
+    bills: tuple[Bill, ...]
+    apis: tuple[ApiBill, ...]
+    hybrid: dict[str, Any] | None
+    notes: tuple[str, ...]
+
+    @property
+    def best(self) -> Bill:
+        """The cheapest scheme's bill."""
+        return self.bills[0]
+
+    @property
+    def utilization(self) -> float | None:
+        """Tokens of answers in the month over those of a saturated deployment; None: not known."""
+        if self.saturated is None or not self.saturated.output_tok_s:
+            return None
+        return self.rates.output_tok_s * self.load / self.saturated.output_tok_s
+
+    @property
+    def capacity_mtok(self) -> float:
+        """Tokens of prompts and answers that the deployment can serve in a month [millions]."""
+        return Month.at(self.saturated or self.rates, 1.0, self.fleet, self.experiment.costs).total_mtok
+
+    def at_utilization(self) -> list[dict[str, float]]:
+        """Return the cheapest scheme's cost by the million output tokens at several shares of saturation."""
+        full = self.saturated or self.rates
+        mtok = Month.at(full, 1.0, self.fleet, self.experiment.costs).output_mtok
+        shares = sorted({*_UTILIZATIONS, *filter(None, [self.utilization])}, reverse=True)
+        usd = self.best.total_usd
+        return [{"utilization": share, "usd_per_mtok_output": usd / (mtok * share)} for share in shares if mtok]
+
+    @property
+    def answer(self) -> str:
+        """Whether to host it oneself, by the computed figures."""
+        if self.experiment.costs.self_hosting_given:
+            return "self-host: it is given"
+        if not self.apis:
+            return "no API price is known to compare with"
+        cheapest = min(self.apis, key=lambda api: api.usd)
+        own = self.best.total_usd
+        if own < cheapest.usd:
+            return f"self-host: ${own:,.0f} a month against ${cheapest.usd:,.0f} at {cheapest.name}"
+        return f"use an API: {cheapest.name} charges ${cheapest.usd:,.0f} a month against ${own:,.0f} of one's own"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it under its public keys."""
+        return {
+            "name": self.experiment.name,
+            "gpus": self.fleet.gpus,
+            "load_factor": self.load,
+            "load_factor_from": self.load_from,
+            "utilization": self.utilization,
+            "month": asdict(self.month),
+            "capacity_mtok": self.capacity_mtok,
+            "prefill_share": self.rates.prefill_share,
+            "schemes": [self._scheme(bill) for bill in self.bills],
+            "cost_at_utilization": self.at_utilization(),
+            "apis": [asdict(api) for api in self.apis],
+            "horizon_years": self.experiment.costs.amortisation_years,
+            "hybrid": self.hybrid,
+            "answer": self.answer,
+            "published_rule": published_rule(min(api.usd for api in self.apis)) if self.apis else None,
+            "notes": list(self.notes),
+        }
+
+    def _scheme(self, bill: Bill) -> dict[str, Any]:
+        unit = bill.unit_prices(self.month, self.rates.prefill_share)
+        return {
+            "scheme": bill.scheme,
+            "terms": bill.terms,
+            "items_usd": bill.items,
+            "total_usd": bill.total_usd,
+            "usd_per_mtok_input": unit.input,
+            "usd_per_mtok_output": unit.output,
+            "usd_per_mtok_blended": unit.blended,
+            "cost_usd_per_mtok_output": unit.all_on_output,
+        }
+
+
+def money_of(experiment: Experiment, result: Result | None = None) -> Money:
+    """Return what *experiment* costs; *result* is its run, if there is one already.
+
+    Raises
+    ------
+    ConfigError
+        If no price of the accelerators is known, or an API is not.
+    """
+    result = result or simulate(experiment)
+    costs, notes = experiment.costs, list[str]()
+    load, load_from = _load(experiment)
+    fleet, rates = _fleet(result, costs), _rates(result)
+    month = Month.at(rates, load, fleet, costs)
+    bills = tuple(sorted(_bills(experiment, result.pools, fleet, month, notes), key=lambda bill: bill.total_usd))
+    if not bills:
+        raise experiment.error("prices", f"give gpu_hour_usd: no price of {experiment.deployment.gpu} is known")
+    own_usd = bills[0].total_usd
+    apis = tuple(
+        api_bill(name, price, own_usd, month, costs)
+        for name, price in _apis(experiment, notes)
+    )
+    return Money(
+        experiment=experiment,
+        rates=rates,
+        load=load,
+        load_from=load_from,
+        month=month,
+        fleet=fleet,
+        saturated=_saturated(experiment),
+        bills=bills,
+        apis=apis,
+        hybrid=_hybrid(experiment, own_usd, month),
+        notes=tuple(notes),
+    )
+
+
+def _load(experiment: Experiment) -> tuple[float, str]:
+    costs, arrivals = experiment.costs, experiment.workload.arrivals
+    if costs.load_factor is not None:
+        return costs.load_factor, "costs.load_factor"
+    if arrivals.kind in _FOLLOW_THE_DAY:
+        return 1.0, f"the {arrivals.kind} arrivals themselves"
+    shape = "costs.hourly_rate" if "hourly_rate" in costs.model_fields_set else "a university's day (RAGPulse)"
+    return load_factor(costs.hourly_rate), f"mean over peak hour of {shape}, the experiment being the peak"
+
+
+def _fleet(result: Result, costs: Costs) -> Fleet:
+    """Return the accelerators of all pools with their spare ones, which stand idle."""
+    gpus, limit_w, idle_w, busy_w = 0, 0.0, 0.0, 0.0
+    known = True
+    for pool, summary in zip(result.pools, result.summary.pools, strict=True):
+        deployment = pool.experiment.deployment
+        spare = costs.spare_replicas * deployment.parallelism.gpus
+        gpus += summary.num_gpus + spare
+        if summary.power is None or summary.power_w is None or pool.setup.hardware.tdp_w is None:
+            known = False
+            continue
+        limit_w += (summary.num_gpus + spare) * pool.setup.hardware.tdp_w
+        idle_w += (summary.num_gpus + spare) * summary.power.idle_w
+        busy_w += summary.power_w + spare * summary.power.idle_w
+    return Fleet(gpus, limit_w, idle_w, busy_w) if known else Fleet(gpus)
+
+
+def _rates(result: Result) -> Rates:
+    summary = result.summary
+    shares = [
+        (prefill_share(pool.context(result.strides).strides(result.strides), pool.setup.engine.cost), of.busy_share)
+        for pool, of in zip(result.pools, summary.pools, strict=True)
+    ]
+    busy = sum(weight for _, weight in shares)
+    return Rates(
+        input_tok_s=summary.per_second(summary.input_tokens),
+        output_tok_s=summary.per_second(summary.output_tokens),
+        cached_tok_s=summary.per_second(summary.input_tokens) * min(summary.prefix_hit_rate, 1.0),
+        prefill_share=sum(share * weight for share, weight in shares) / busy if busy else 0.0,
+    )
+
+
+def _saturated(experiment: Experiment) -> Rates | None:
+    """Return the rates with every request there from the start."""
+    if experiment.workload.lengths is None:
+        return None
+    count = min(experiment.workload.num_requests or _OFFLINE, _OFFLINE)
+    arrivals = type(experiment.workload).model_validate(
+        {**experiment.workload.model_dump(), "arrivals": {"kind": "offline"}, "num_requests": count}
+    )
+    return _rates(simulate(experiment.model_copy(update={"workload": arrivals, "slo": None})))
+
+
+_Price = Callable[[Experiment], GpuPrice | CardPrice | None]
+
+
+def _bills(
+    experiment: Experiment, pools: Sequence[ReadyPool], fleet: Fleet, month: Month, notes: list[str]
+) -> Iterator[Bill]:
+    costs = experiment.costs
+    for scheme, price in (("rent", gpu_price), ("reserved", reserved_price)):
+        if (found := _together(pools, price, costs, notes, scheme)) is not None:
+            yield rented(scheme, found[1], found[0], costs)
+    found = _together(pools, purchase_price, costs, notes, "purchase")
+    if found is None:
+        return
+    try:
+        yield bought(found[1], found[0], fleet, month, experiment.prices.electricity_usd_per_kwh, costs)
+    except ValueError as problem:
+        notes.append(f"no bill for purchase: {problem}")
+
+
+def _together(
+    pools: Sequence[ReadyPool], price: _Price, costs: Costs, notes: list[str], scheme: str
+) -> tuple[float, str] | None:
+    """Return the price of all accelerators of the pools, and its origin; None, with a note, if one has no price."""
+    usd, terms = 0.0, []
+    for pool in pools:
+        deployment = pool.experiment.deployment
+        found = price(pool.experiment)
+        if found is None:
+            notes.append(f"no bill for {scheme}: no such price of {pool.setup.hardware.name} is known")
+            return None
+        gpus = (deployment.replicas + costs.spare_replicas) * deployment.parallelism.gpus
+        usd += gpus * (found.usd if isinstance(found, CardPrice) else found.usd_per_hour)
+        terms.append(f"{gpus} x {pool.setup.hardware.name} at {found.statement}")
+    return usd, "; ".join(terms)
+
+
+def _apis(experiment: Experiment, notes: list[str]) -> Iterator[tuple[str, ApiPrice]]:
+    """Yield the user's own prices, the published ones for the model, and those that are asked for."""
+    costs, listed = experiment.costs, list[str]()
+    yield from costs.apis.items()
+    try:
+        offers = load_apis(experiment.model, experiment.folder)
+        listed = [offer.title for offer in offers.offers]
+        yield from ((offer.title, offer) for offer in offers.offers)
+        notes.append(f"API prices of {offers.date}: {offers.sources['all']}")
+    except ProfileError as problem:
+        if problem.file is not None:
+            raise
+        notes.append(f"no published API price of {experiment.model}: give your own in costs.apis")
+    for title in costs.compare:
+        if title not in listed:
+            yield title, _api(experiment, title, "costs.compare")
+
+
+def _api(experiment: Experiment, title: str, path: str) -> ApiPrice:
+    """Return the price that is called *title*; raise `ConfigError` where nobody knows it."""
+    if title in experiment.costs.apis:
+        return experiment.costs.apis[title]
+    known: dict[str, ApiPrice] = {}
+    for name in names("apis", experiment.folder):
+        known |= {offer.title: offer for offer in load_apis(name, experiment.folder).offers}
+    price = known.get(title) or from_genai_prices(title)
+    if price is None:
+        raise experiment.error(path, f"no API price {title!r} is known{did_you_mean(title, list(known))}")
+    return price
+
+
+def _hybrid(experiment: Experiment, own_usd: float, month: Month) -> dict[str, Any] | None:
+    hybrid, premium = experiment.costs.hybrid, experiment.costs.compliance_premium
+    if hybrid is None:
+        return None
+    price = _api(experiment, hybrid.api, "costs.hybrid.api")
+    all_there = api_usd(month, price, premium)
+    even = break_even_mtok(own_usd, month, price, premium)
+    return {
+        "api": hybrid.api,
+        "share": hybrid.share,
+        "total_usd": hybrid_usd(own_usd, month, price, hybrid.share, premium),
+        "all_at_api_usd": all_there,
+        "break_even_mtok": even / (1 - hybrid.share) if hybrid.share < 1 else None,
+    }
