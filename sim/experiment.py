@@ -18,6 +18,7 @@ from sim.profiles.quantization import Quantization
 from sim.router import AnyRouter
 from sim.router.least_loaded import LeastLoaded
 from sim.scheduler import AnyScheduler
+from sim.search import AnySearch
 from sim.sweep import AnySweep
 from sim.tco.costs import Costs
 from sim.units import Seconds
@@ -153,6 +154,7 @@ class Experiment(_Section):
     prices: Prices = Field(Prices(), description="Prices for the cost figures.")
     costs: Costs = Field(Costs(), description="What is paid beside the accelerators.")
     sweep: AnySweep | None = Field(None, description="Points of `sim sweep`; of no kind, a grid: path to values.")
+    search: AnySearch | None = Field(None, description="Question of `sim search`; missing: the highest load.")
     seed: int = Field(1, ge=0, description="Seed of every random draw.")
 
     _document: Document = PrivateAttr()

@@ -7,6 +7,7 @@ COMMANDS = {
     "run": "simulate one experiment",
     "sweep": "simulate every point of an experiment's sweep",
     "cost": "what a deployment costs a month, by the token, and against APIs",
+    "search": "the highest load within an SLO, or the cheapest deployment for a load",
     "size": "does a model fit, and how many tokens of KV cache",
     "profiles": "list, show, add and check hardware, models, engines and workloads",
     "moe": "place the experts of a mixture on ranks",

@@ -7,6 +7,7 @@ import sys
 from typing import get_args
 
 from sim.commands.experiment import add_experiment, experiment_of
+from sim.commands.processes import process_count
 from sim.report import sweep as report
 from sim.report.files import writable_folder
 from sim.study.cache import Cache, default_folder
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", action="store_true", help="keep the points that DIR has already")
     parser.add_argument("--backend", choices=get_args(Backend), default="local", help="where the points are computed")
     parser.add_argument("--address", help="of a running Dask or Ray cluster (default: one on this machine)")
-    parser.add_argument("--workers", type=_count, metavar="N", help="processes (default: one a core)")
+    parser.add_argument("--workers", type=process_count, metavar="N", help="processes (default: one a core)")
     parser.add_argument("--no-cache", action="store_true", help="neither use nor keep results of equal runs")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="how the rows are printed")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -42,9 +43,3 @@ def run(options: argparse.Namespace) -> int:
     progress = (lambda row, left: None) if options.quiet else Progress(sys.stderr)
     report.show(run_sweep(base, folder, pool, cache, progress), folder.table, options.format)
     return 0
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes, at least 1")
-    return int(text)

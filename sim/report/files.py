@@ -18,7 +18,7 @@ from sim.report.perfetto import perfetto_trace
 from sim.request import Status
 from sim.simulate.inputs import file_hash
 
-__all__ = ["manifest_of", "write_run", "writable_folder"]
+__all__ = ["manifest_of", "write_files", "write_run", "writable_folder"]
 
 _PACKAGES = ("servecast", "numpy", "pyarrow", "pydantic", "simpy")
 _STATUS = {Status.COMPLETED: "completed", Status.REJECTED: "rejected"}  # any other has failed
@@ -71,11 +71,15 @@ def write_run(
         "strides.parquet": _columns(strides, _STRIDE_COLUMNS),
         "timeline.parquet": _columns(timeline, timeline.__dataclass_fields__),
     }
-    for name, columns in tables.items():
-        _replace(folder / name, _parquet(columns))
-    for name, text in texts.items():
-        _replace(folder / name, text.encode())
-    return [folder / name for name in (*tables, *texts)]
+    contents = {name: _parquet(columns) for name, columns in tables.items()}
+    return write_files(folder, contents | {name: text.encode() for name, text in texts.items()})
+
+
+def write_files(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    """Write files by their names into *folder*, each whole or not at all, and return their paths."""
+    for name, content in contents.items():
+        _replace(folder / name, content)
+    return [folder / name for name in contents]
 
 
 def manifest_of(seed: int, inputs: Mapping[str, Path]) -> dict[str, Any]:

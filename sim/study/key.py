@@ -26,7 +26,7 @@ class Keys:
     A key covers the experiment with all its defaults, the content of every file that it names or that a name in it may
     lead to, and the program's own source. It covers all profiles, not only those that a run is known to read: a key
     that changes too often costs a run, one that stays the same too long costs a wrong answer. The name of an experiment
-    and its sweep change no answer and are left out.
+    and what is asked of it (`sweep`, `search`) change no run and are left out.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Keys:
 
     def of(self, experiment: Experiment) -> str:
         """Return the key of *experiment*; raise `UserError` if a file that it needs is missing."""
-        written = experiment.model_dump(mode="json", exclude={"name", "sweep"})
+        written = experiment.model_dump(mode="json", exclude={"name", "sweep", "search"})
         files = {*input_files(experiment, self._find).values(), *_named(written, experiment.folder)}
         profiles = self._profiles(experiment.folder)
         parts = (json.dumps(written, sort_keys=True), _hash_of(sorted(files)), profiles, _program())

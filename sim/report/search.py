@@ -1,0 +1,162 @@
+"""What ``sim search`` prints of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from sim.report.json import to_json
+from sim.units import format_seconds
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+__all__ = ["show"]
+
+Plain = Mapping[str, Any]
+"""An answer, or a part of it, as `as_dict` returns it."""
+
+_UNITS = {
+    "rate": "requests/s",
+    "concurrency": "requests in flight",
+    "users": "users",
+    "speed": "times the recorded speed",
+}
+_WIDEST = 500  # columns of text: a table is never squeezed
+_MOST_DROPPED = 60
+
+
+def show(answer: Plain, form: str) -> None:
+    """Print *answer* on standard output as ``table`` or ``json``."""
+    if form == "json":
+        print(to_json(answer))
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    console.width = max(console.width, _WIDEST)
+    _SHOWN[answer["kind"]](answer, console)
+
+
+def _capacity(answer: Plain, console: Console) -> None:
+    unit = _UNITS[answer["unit"]]
+    low, high = answer["interval"]
+    console.print(f"{answer['name']}: the highest load within {_slo(answer)}", style="bold")
+    console.print(f"  {answer['capacity']:,.4g} {unit} by the model; 90 % interval {low:,.3g} - {high:,.3g}")
+    console.print(f"  {answer['at_confidence']:,.4g} {unit} with {answer['confidence']:.0%} confidence")
+    per_gpu = f"{answer['output_throughput']:,.0f} output tok/s, {answer['output_tok_s_per_gpu']:,.1f} per GPU"
+    console.print(f"  there: {_latencies(answer)}; {per_gpu}")
+    if answer["binding_objective"]:
+        console.print(f"  a little more misses {answer['binding_objective']}; limited by {answer['binding_sentence']}")
+    if not answer["decided"]:
+        console.print("  the last step is within the noise of the replications", style="yellow")
+    _footer(answer, answer["statement"], console)
+
+
+def _cheapest(answer: Plain, console: Console) -> None:
+    first, confidence = answer["recommended"], answer["confidence"]
+    console.print(f"{answer['name']}: {answer['model']} for {_load(answer)}, within {_slo(answer)}", style="bold")
+    console.print(
+        f"Take {first['gpus']} x {first['gpu']} as {_fleet(first)}: {confidence:.0%} sure to keep the SLO", style="bold"
+    )
+    console.print(f"  by the model alone {first['nominal_gpus']}; 90 % interval {_range(first['gpus_interval'])} GPUs")
+    console.print(f"  {_money(first)}; {first['price']}")
+    console.print(f"  at the peak {_latencies(first['peak'])}; limited by {first['peak']['binding_sentence']}")
+    console.print(_alternatives(answer))
+    for gpu, reason in answer["unable"].items():
+        console.print(f"  {gpu}: none keeps the SLO; closest: {reason}", soft_wrap=True)
+    console.print(f"{len(answer['dropped'])} other deployments:")
+    for each in answer["dropped"][:_MOST_DROPPED]:
+        console.print(f"  {each['gpu']} {each['label']}: {each['reason']}", soft_wrap=True)
+    if len(answer["dropped"]) > _MOST_DROPPED:
+        console.print(f"  ... and {len(answer['dropped']) - _MOST_DROPPED:,} more")
+    if answer["caution"]:
+        console.print(f"  ! {answer['caution']}", style="yellow", soft_wrap=True)
+    _footer(answer, first["peak"]["statement"], console)
+
+
+def _alternatives(answer: Plain) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    clauses = list(answer["slo_ms"])
+    table.add_column("accelerator", no_wrap=True)
+    for heading in ("GPUs", "90 %", "model", "$/month", "$/Mtok", "at peak", "kW"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for clause in clauses:
+        table.add_column(f"{clause} [ms]", justify="right", no_wrap=True)
+    for heading in ("deployment", "limited by", "why"):
+        table.add_column(heading, no_wrap=True)
+    for each in answer["alternatives"]:
+        peak = each["peak"]
+        table.add_row(
+            each["gpu"],
+            str(each["gpus"]),
+            _range(each["gpus_interval"]),
+            str(each["nominal_gpus"]),
+            _number(each["usd_per_month"], ",.0f"),
+            _number(each["usd_per_mtok"], ".2f"),
+            _number(each["usd_per_mtok_at_peak"], ".2f"),
+            _number(each["kw"], ".1f"),
+            *(_with_interval(peak, clause) for clause in clauses),
+            _fleet(each),
+            peak["binding_limit"],
+            each["why"],
+        )
+    return table
+
+
+def _with_interval(run: Plain, clause: str) -> str:
+    low, high = run["slo_intervals_ms"][clause]
+    value = run["slo_values_ms"][clause]
+    return f"{value:,.0f}" if low == high else f"{value:,.0f} ({low:,.0f}-{high:,.0f})"
+
+
+def _fleet(each: Plain) -> str:
+    spare = f" + {each['spare']} spare" if each["spare"] else ""
+    return f"{each['replicas']}{spare} x {each['label']}"
+
+
+def _money(each: Plain) -> str:
+    if each["usd_per_month"] is None:
+        return "no price known"
+    per_mtok = f"${each['usd_per_mtok']:.2f} a million output tokens at the mean load"
+    return f"${each['usd_per_month']:,.0f} a month, {per_mtok}, ${each['usd_per_mtok_at_peak']:.2f} at the peak"
+
+
+def _range(interval: tuple[int, int | None]) -> str:
+    low, high = interval
+    return f"{low}-{'more' if high is None else high}"
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def _load(answer: Plain) -> str:
+    unit, load, peak = _UNITS[answer["load_unit"]], answer["load"], answer["peak"]
+    return f"{load:,.4g} {unit}" + (f", {peak:,.4g} at the peak" if peak != load else "")
+
+
+def _slo(answer: Plain) -> str:
+    return ", ".join(f"{name} <= {format_seconds(value / 1e3)}" for name, value in answer["slo_ms"].items())
+
+
+def _latencies(run: Plain) -> str:
+    return ", ".join(f"{name} {format_seconds(value / 1e3)}" for name, value in run["slo_values_ms"].items())
+
+
+def _footer(answer: Plain, statement: str, console: Console) -> None:
+    for line in _facts(answer, statement):
+        console.print(line, soft_wrap=True)
+
+
+def _facts(answer: Plain, statement: str) -> Iterator[str]:
+    if statement:
+        yield f"  ! {statement}"
+    yield f"{answer['runs']:,} runs"
+
+
+_SHOWN: dict[str, Callable[[Plain, Console], None]] = {"capacity": _capacity, "cheapest": _cheapest}

@@ -1,0 +1,93 @@
+"""The deployments of a space: every combination of its axes, as settings of the experiment."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sim.errors import ProfileError
+from sim.experiment import Experiment
+from sim.profiles.library import load_hardware
+from sim.profiles.quantization import bytes_per_element
+from sim.search import Space
+from sim.sweep import Settings
+
+__all__ = ["CAUTION", "Candidate", "candidates_of", "caution_of"]
+
+CAUTION = (
+    "weights of less than 8 bits: what they cost in quality is not simulated. Losses are uneven over tasks, and"
+    " attention is more sensitive than the MLP; test on your own failures before you buy"
+)
+"""Known of low precisions, and said wherever one is considered."""
+_MOST = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One deployment but for its number of replicas: *gpus* of them each, and what differs from the experiment."""
+
+    gpu: str
+    gpus: int
+    label: str
+    settings: Settings
+
+
+def candidates_of(base: Experiment, space: Space) -> list[Candidate]:
+    """Return the deployments of *space* in the order of its axes; those of one accelerator follow each other.
+
+    Raises
+    ------
+    ConfigError
+        An accelerator has no profile, or there are too many combinations.
+    """
+    found = [each for gpu in space.gpus or (base.deployment.gpu,) for each in _of_gpu(base, space, gpu)]
+    if len(found) > _MOST:
+        raise base.error("search", f"{len(found):,} deployments: at most {_MOST:,} are compared")
+    return found
+
+
+def _of_gpu(base: Experiment, space: Space, gpu: str) -> Iterator[Candidate]:
+    own = base.deployment.parallelism
+    degrees = itertools.product(
+        space.tp or _powers(_node(base, gpu)), space.pp or (own.pp,), space.dp or (own.dp,), space.ep or (own.ep,)
+    )
+    others = itertools.product(space.precisions, space.kv_cache or (None,), *space.knobs.values())
+    for (tp, pp, dp, ep), (weights, kv, *knobs) in itertools.product(degrees, list(others)):
+        quantization: dict[str, Any] = {"deployment.quantization.weights": weights}
+        if kv is not None:
+            quantization["deployment.quantization.kv_cache"] = kv
+        named = dict(zip(space.knobs, knobs, strict=True))
+        settings = {
+            "deployment.gpu": gpu,
+            "deployment.parallelism": {"tp": tp, "pp": pp, "dp": dp, "ep": ep},
+            **quantization,
+            **named,
+        }
+        yield Candidate(gpu, tp * pp * dp, _label((tp, pp, dp, ep), weights, kv, named), settings)
+
+
+def _node(base: Experiment, gpu: str) -> int:
+    try:
+        return load_hardware(gpu, base.folder).gpus_per_node
+    except ProfileError as problem:
+        if problem.file is not None:
+            raise
+        raise base.error("search.gpus", problem.message) from None
+
+
+def _powers(most: int) -> tuple[int, ...]:
+    return tuple(2**power for power in range(most.bit_length()) if 2**power <= most)
+
+
+def _label(degrees: tuple[int, int, int, int], weights: str, kv: str | None, knobs: Settings) -> str:
+    names = zip(("TP", "PP", "DP", "EP"), degrees, strict=True)
+    cut = " ".join(f"{name}{degree}" for name, degree in names if degree > 1 or name == "TP")
+    ends = (f"{path.rpartition('.')[2]}={value}" for path, value in knobs.items())
+    return " ".join((cut, weights, *([f"kv {kv}"] if kv else []), *ends))
+
+
+def caution_of(space: Space) -> str:
+    """Return what to know about the precisions that are allowed; empty where all have 8 bits or more."""
+    return CAUTION if any(bytes_per_element(dtype) < 1 for dtype in space.precisions) else ""
