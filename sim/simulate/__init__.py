@@ -23,13 +23,14 @@ __all__ = ["ReadyPool", "Result", "Setup", "play", "prepare", "ready_pools", "si
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of an experiment: raw rows, and the metrics computed from them."""
+    """What became of an experiment: raw rows, what they do not tell, and the metrics computed from both."""
 
     experiment: Experiment
     pools: Sequence[ReadyPool]
     traffic: Traffic
     requests: RequestRows
     strides: StrideRows
+    context: RunContext
     summary: Summary
 
     @property
@@ -75,7 +76,8 @@ def simulate(
         warnings=(*traffic.warnings, *capacity_warnings(pools, contexts, strides)),
         model_error=model_error(pools, contexts, requests, strides),
     )
-    return Result(experiment, pools, traffic, requests, strides, summarise(requests, strides, context))
+    summary = summarise(requests, strides, context)
+    return Result(experiment, pools, traffic, requests, strides, context, summary)
 
 
 def play(

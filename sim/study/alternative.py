@@ -100,7 +100,7 @@ class Alternative:
         plain = asdict(self)
         for name in ("peak", "mean"):
             run: Measured = getattr(self, name)
-            plain[name] = run.as_dict(self.gpus // (self.replicas + self.spare) * self.replicas, self.slo)
+            plain[name] = run.as_dict(self.slo)
         del plain["slo"]
         return plain
 
@@ -150,7 +150,7 @@ def _scaled(fleet: Fleet, amount: float, replicas: int) -> tuple[Measured, float
     """Return a run with its rates those of the whole fleet, and how many times it was multiplied for that."""
     run, share = fleet.run(amount, replicas)
     rates = {name: getattr(run, name) * share for name in ("requests_per_s", "output_tok_s", "total_tok_s")}
-    return replace(run, **rates), share
+    return replace(run, num_gpus=replicas * fleet.candidate.gpus, **rates), share
 
 
 def _per_mtok(usd_per_hour: float | None, tok_s: float) -> float | None:

@@ -7,20 +7,20 @@ from collections.abc import Callable
 __all__ = ["first_true", "last_true"]
 
 
-def last_true(test: Callable[[int], bool], start: int, low: int, high: int) -> int | None:
+def last_true(test: Callable[[int], bool], start: int, low: int, high: int, stride: int = 1) -> int | None:
     """Return the highest number in ``[low, high]`` that passes *test*, which no higher one than a failing one does.
 
-    Strides from *start* grow until the border is enclosed, then halve. None: not even *low* passes.
+    From *start* on, strides grow until the border is enclosed, then halve. None: not even *low* passes.
     """
-    negated = first_true(lambda place: not test(place), start, low, high)
+    negated = first_true(lambda place: not test(place), start, low, high, stride)
     if negated is None:
         return high
     return negated - 1 if negated > low else None
 
 
-def first_true(test: Callable[[int], bool], start: int, low: int, high: int) -> int | None:
+def first_true(test: Callable[[int], bool], start: int, low: int, high: int, stride: int = 1) -> int | None:
     """Return the lowest number in ``[low, high]`` that passes *test*, as do all higher ones; None: none does."""
-    place, stride = min(max(start, low), high), 1
+    place = min(max(start, low), high)
     if test(place):
         passing, failing = place, low - 1
         while passing - failing > 1:

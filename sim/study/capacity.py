@@ -28,6 +28,7 @@ from sim.units import format_seconds
 __all__ = ["CapacityAnswer", "Step", "find_capacity", "steps_of"]
 
 _INTERVAL = 0.95  # one side of a 90 % interval
+_STRIDE = 8  # steps; loads are far apart at first
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,6 @@ class CapacityAnswer:
     confidence: float
     sure: bool
     objective: str
-    num_gpus: int
     run: Measured
     steps: tuple[Step, ...]
     runs: int
@@ -99,8 +99,8 @@ class CapacityAnswer:
             "at_confidence": self.at_confidence,
             "decided": self.sure,
             "binding_objective": self.objective,
-            "num_gpus": self.num_gpus,
-            **self.run.as_dict(self.num_gpus, self.slo),
+            "num_gpus": self.run.num_gpus,
+            **self.run.as_dict(self.slo),
             "steps": [asdict(step) for step in self.steps],
             "runs": self.runs,
         }
@@ -159,13 +159,12 @@ class _Search:
             raise self._infeasible()
         met = self._test(NOMINAL, capacity)
         missed = self._above(capacity)
-        run = met.runs[0]
+        run = met.typical
         deviates = deviates_of(_INTERVAL)
         low, high, safe = (
             self._highest(Doubt.of(run.factors, quantile, met.noise or 0.0), capacity) or 0.0
             for quantile in (deviates, -deviates, deviates_of(trial.confidence))
         )
-        deployment = trial.base.deployment
         return CapacityAnswer(
             name=trial.base.name,
             slo=trial.slo,
@@ -176,7 +175,6 @@ class _Search:
             confidence=trial.confidence,
             sure=met.sure and (missed is None or missed.sure),
             objective="" if missed is None else missed.objective,
-            num_gpus=deployment.replicas * deployment.parallelism.gpus,
             run=run,
             steps=tuple(self._steps),
             runs=trial.laboratory.runs,
@@ -185,7 +183,8 @@ class _Search:
     def _highest(self, doubt: Doubt, near: float) -> float | None:
         """Return the highest load that is kept on that machine, looked for *near* a load; None: not even the lowest."""
         start = bisect_left(self._loads, near / doubt.slower)
-        place = last_true(lambda place: self._test(doubt, self._loads[place]).met, start, 0, len(self._loads) - 1)
+        last = len(self._loads) - 1
+        place = last_true(lambda place: self._test(doubt, self._loads[place]).met, start, 0, last, _STRIDE)
         return None if place is None else self._loads[place]
 
     def _test(self, doubt: Doubt, load: float) -> Decision:
@@ -222,5 +221,5 @@ def _step(load: float, doubt: Doubt, decision: Decision) -> Step:
         decision.objective,
         decision.sure,
         len(decision.runs),
-        {name: value * doubt.slower for name, value in decision.runs[0].values_s.items()},
+        {name: value * doubt.slower for name, value in decision.typical.values_s.items()},
     )

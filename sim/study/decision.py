@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sim.metrics.slo import SLO
 from sim.study.doubt import Doubt
@@ -42,6 +42,16 @@ class Decision:
     sure: bool
     noise: float | None
     runs: tuple[Measured, ...]
+
+    @property
+    def typical(self) -> Measured:
+        """The first run, with the percentiles that all runs together say: their geometric means."""
+        logarithms = {
+            name: [math.log(run.values_s[name]) if run.values_s[name] else -math.inf for run in self.runs]
+            for name in self.runs[0].values_s
+        }
+        means_s = {name: math.exp(sum(values) / len(values)) for name, values in logarithms.items()}
+        return replace(self.runs[0], values_s=means_s)
 
 
 def decide(

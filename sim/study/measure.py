@@ -23,7 +23,6 @@ from sim.metrics.latency import PERCENTILES, Distribution, Sample
 from sim.metrics.model_error import ModelError, with_model_error
 from sim.metrics.slo import SLO, Clause
 from sim.simulate import Result, simulate
-from sim.simulate.uncertainty import model_error
 
 __all__ = ["LATENCIES", "Measured", "measured"]
 
@@ -51,8 +50,8 @@ class Measured:
         times f. Empty: the cost model is the user's own line.
     statement
         What the factors were found from.
-    overloaded
-        The queue grows to the end.
+    overloaded, settled
+        The queue grows to the end; the run was long enough to tell.
     requests_per_s, output_tok_s, total_tok_s
         Answered, in the steady part.
     figures
@@ -66,6 +65,7 @@ class Measured:
     statement: str
     overloaded: bool
     settled: bool
+    num_gpus: int
     requests_per_s: float
     output_tok_s: float
     total_tok_s: float
@@ -80,12 +80,12 @@ class Measured:
         spread = math.exp(math.hypot(error, _TWO_SIDED * (self.errors[clause.name] or 0.0)))
         return self.values_s[clause.name] / spread, self.values_s[clause.name] * spread
 
-    def as_dict(self, num_gpus: int, slo: SLO) -> dict[str, Any]:
+    def as_dict(self, slo: SLO) -> dict[str, Any]:
         """Return what a reader of an answer asks of the run, as plain data."""
         return {
             "request_throughput": self.requests_per_s,
             "output_throughput": self.output_tok_s,
-            "output_tok_s_per_gpu": self.output_tok_s / num_gpus,
+            "output_tok_s_per_gpu": self.output_tok_s / self.num_gpus,
             "slo_values_ms": {name: 1e3 * value_s for name, value_s in self.values_s.items()},
             "slo_intervals_ms": {
                 clause.name: [1e3 * end_s for end_s in self.interval_s(clause)] for clause in slo.clauses
@@ -131,7 +131,7 @@ def measured(experiment: Experiment) -> Measured:
     window = _Window.of(result)
     if not window.count:
         raise UserError("no request was answered", file=experiment.document.file)
-    error = model_error(experiment, result.setup, result.requests, result.strides)
+    error = result.context.model_error
     summary, public = result.summary, result.summary.as_dict()
     factors = {} if error is None else error.factors
     factors = {name: factors.get(name, max(factors.values())) for name in _FACTORS} if factors else {}
@@ -142,6 +142,7 @@ def measured(experiment: Experiment) -> Measured:
         factors=factors,
         statement="" if error is None else error.statement,
         overloaded=summary.steadiness.verdict == "overloaded",
+        num_gpus=sum(pool.num_gpus for pool in result.context.pools),
         settled=summary.steadiness.verdict in ("steady", "offline"),
         requests_per_s=window.per_second(window.answered.sum()),
         output_tok_s=window.per_second(result.requests.emitted_tokens[window.chosen][window.answered].sum()),

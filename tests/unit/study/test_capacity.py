@@ -64,10 +64,10 @@ def test_the_capacity_of_one_place_is_that_of_the_formula(tmp_path):
 
 def test_users_are_active_and_think(tmp_path):
     """Users who think for 9 s and wait for about 1 s send as many requests as a tenth of them who never think."""
-    busy = answer(tmp_path, "{kind: capacity, users: {population: 4}, tolerance: 0.15}")
-    think = answer(tmp_path, "{kind: capacity, users: {population: 4, think_s: 4 s}, tolerance: 0.15}")
+    busy = answer(tmp_path, "{kind: capacity, users: {population: 4}, tolerance: 0.15, high: 400}")
+    think = answer(tmp_path, "{kind: capacity, users: {population: 4, think_s: 4 s}, tolerance: 0.15, high: 400}")
     users = "{population: 4, think_s: 4 s, active_share: 0.5}"
-    half = answer(tmp_path, f"{{kind: capacity, users: {users}, tolerance: 0.15}}")
+    half = answer(tmp_path, f"{{kind: capacity, users: {users}, tolerance: 0.15, high: 400}}")
     assert busy.unit == "users"
     assert 4 < think.capacity / busy.capacity < 15
     assert half.capacity == pytest.approx(2 * think.capacity, rel=0.35)
