@@ -108,6 +108,37 @@ def _alternatives(answer: Plain) -> Table:
     return table
 
 
+def _pareto(answer: Plain, console: Console) -> None:
+    from rich import box
+    from rich.table import Table
+
+    points = answer["points"]
+    console.print(f"{answer['name']}: one replica of each deployment, by requests in flight", style="bold")
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("accelerator", "deployment"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("in flight", "tok/s/user", "tok/s/GPU", "$/Mtok", "TTFT [ms]", "J/tok"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("limited by", "on the fronts of"):
+        table.add_column(heading, no_wrap=True)
+    for each in sorted(points, key=lambda point: (not point["fronts"], -point["tok_s_user"])):
+        numbers = (each["tok_s_user"], each["tok_s_gpu"], each["usd_per_mtok"], each["ttft_ms"], each["energy_j_per_tok"])
+        cells = [_number(number, ",.3g") for number in numbers]
+        fronts = ", ".join(each["fronts"]) or "-"
+        table.add_row(each["gpu"], each["label"], str(each["concurrency"]), *cells, each["binding_limit"], fronts)
+    console.print(table)
+    console.print("Off the fronts, and what is better:")
+    for each in points:
+        for front, reason in each["dominated"].items():
+            name = f"{each['gpu']} {each['label']} at {each['concurrency']}"
+            console.print(f"  {front}: {name}; {reason}", soft_wrap=True)
+    for name, reason in answer["unable"].items():
+        console.print(f"  {name} cannot be run: {reason}", soft_wrap=True)
+    if answer["caution"]:
+        console.print(f"  ! {answer['caution']}", style="yellow", soft_wrap=True)
+    _footer(answer, "", console)
+
+
 def _with_interval(run: Plain, clause: str) -> str:
     low, high = run["slo_intervals_ms"][clause]
     value = run["slo_values_ms"][clause]
@@ -159,4 +190,4 @@ def _facts(answer: Plain, statement: str) -> Iterator[str]:
     yield f"{answer['runs']:,} runs"
 
 
-_SHOWN: dict[str, Callable[[Plain, Console], None]] = {"capacity": _capacity, "cheapest": _cheapest}
+_SHOWN: dict[str, Callable[[Plain, Console], None]] = {"capacity": _capacity, "cheapest": _cheapest, "pareto": _pareto}

@@ -10,7 +10,7 @@ The accelerators are independent of each other, so *spread* may compute them in 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -25,10 +25,11 @@ from sim.study.doubt import NOMINAL, Doubt, deviates_of
 from sim.study.fleet import Fleet
 from sim.study.laboratory import Laboratory
 from sim.study.load import lengths_of, load_of
+from sim.study.spread import Spread
 from sim.study.trial import Trial
 from sim.units import format_seconds
 
-__all__ = ["Group", "Spread", "find_cheapest"]
+__all__ = ["Group", "find_cheapest"]
 
 _INTERVAL = 0.95  # one side of a 90 % interval
 
@@ -42,10 +43,6 @@ class Group:
     best: Alternative | None
     dropped: tuple[Dropped, ...]
     runs: int
-
-
-Spread = Callable[[Callable[[Task], Group], Sequence[Task]], Iterable[Group]]
-"""Computes groups in their order; `map` does, one after the other."""
 
 
 def find_cheapest(experiment: Experiment, laboratory: Laboratory, spread: Spread = map) -> CheapestAnswer:

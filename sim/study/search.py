@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from sim.experiment import Experiment
 from sim.search.cheapest import Cheapest
+from sim.search.pareto import Pareto
 from sim.study.answer import CheapestAnswer
 from sim.study.capacity import CapacityAnswer, find_capacity
-from sim.study.cheapest import Spread, find_cheapest
+from sim.study.cheapest import find_cheapest
 from sim.study.laboratory import Laboratory
+from sim.study.pareto import ParetoAnswer, find_fronts
+from sim.study.spread import Spread
 
 __all__ = ["Answer", "answer_of"]
 
-Answer = CapacityAnswer | CheapestAnswer
+Answer = CapacityAnswer | CheapestAnswer | ParetoAnswer
 
 
 def answer_of(experiment: Experiment, laboratory: Laboratory, spread: Spread = map) -> Answer:
@@ -31,4 +34,6 @@ def answer_of(experiment: Experiment, laboratory: Laboratory, spread: Spread = m
     """
     if isinstance(experiment.search, Cheapest):
         return find_cheapest(experiment, laboratory, spread)
+    if isinstance(experiment.search, Pareto):
+        return find_fronts(experiment, laboratory, spread)
     return find_capacity(experiment, laboratory)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import NoReturn, TypeVar
+from typing import NoReturn, Protocol, TypeVar
 
 from sim.errors import SimError
 from sim.study.workers import Lost, computed
 
-__all__ = ["spread_on"]
+__all__ = ["Spread", "spread_on"]
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
+
+
+class Spread(Protocol):
+    """Answers tasks in their order; `map` does, one after the other."""
+
+    def __call__(self, function: Callable[[Task], Answer], tasks: Sequence[Task], /) -> Iterable[Answer]:
+        """Return the answers of *function* to *tasks*."""
 
 
 def spread_on(
