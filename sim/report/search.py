@@ -122,8 +122,8 @@ def _pareto(answer: Plain, console: Console) -> None:
     for heading in ("limited by", "on the fronts of"):
         table.add_column(heading, no_wrap=True)
     for each in sorted(points, key=lambda point: (not point["fronts"], -point["tok_s_user"])):
-        numbers = (each["tok_s_user"], each["tok_s_gpu"], each["usd_per_mtok"], each["ttft_ms"], each["energy_j_per_tok"])
-        cells = [_number(number, ",.3g") for number in numbers]
+        names = ("tok_s_user", "tok_s_gpu", "usd_per_mtok", "ttft_ms", "energy_j_per_tok")
+        cells = [_digits(each[name]) for name in names]
         fronts = ", ".join(each["fronts"]) or "-"
         table.add_row(each["gpu"], each["label"], str(each["concurrency"]), *cells, each["binding_limit"], fronts)
     console.print(table)
@@ -137,6 +137,44 @@ def _pareto(answer: Plain, console: Console) -> None:
     if answer["caution"]:
         console.print(f"  ! {answer['caution']}", style="yellow", soft_wrap=True)
     _footer(answer, "", console)
+
+
+def _sensitivity(answer: Plain, console: Console) -> None:
+    from rich import box
+    from rich.table import Table
+
+    console.print(f"{answer['name']}: what its figures depend on", style="bold")
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("output", "path"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("from", "to", "at the low end", "as it is", "at the high end", "swing"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for each in answer["effects"]:
+        numbers = (each[name] for name in ("low", "high", "at_low", "base", "at_high"))
+        table.add_row(each["output"], each["path"], *map(_digits, numbers), _number(each["swing"], "+.0%"))
+    console.print(table)
+    for each in answer["indices"]:
+        first, total = (f"{each[kind]:.2f} ({_ends(each[f'{kind}_interval'])})" for kind in ("first", "total"))
+        console.print(f"  variance of {each['output']}: {each['path']} alone {first}, with the others {total}")
+    if answer["best"]:
+        console.print(f"As it is, the best is {answer['best']}", style="bold")
+    for each in answer["switches"]:
+        change = f"from {each['before']} to {each['after']}: {each['reason']}"
+        console.print(f"  from {each['path']} = {_digits(each['value'])} on, {change}", soft_wrap=True)
+    if answer["best"] and not answer["switches"]:
+        console.print("  nothing within the ranges changes that")
+    _footer(answer, "", console)
+
+
+def _ends(interval: tuple[float, float]) -> str:
+    return " to ".join(f"{end:.2f}" for end in interval)
+
+
+def _digits(value: float | None) -> str:
+    """Return three digits of a number, and no exponent."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _with_interval(run: Plain, clause: str) -> str:
@@ -190,4 +228,9 @@ def _facts(answer: Plain, statement: str) -> Iterator[str]:
     yield f"{answer['runs']:,} runs"
 
 
-_SHOWN: dict[str, Callable[[Plain, Console], None]] = {"capacity": _capacity, "cheapest": _cheapest, "pareto": _pareto}
+_SHOWN: dict[str, Callable[[Plain, Console], None]] = {
+    "capacity": _capacity,
+    "cheapest": _cheapest,
+    "pareto": _pareto,
+    "sensitivity": _sensitivity,
+}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from sim.experiment import Experiment
 from sim.metrics.gaps import gaps_between
 from sim.metrics.latency import PERCENTILES, Distribution, Sample
 from sim.metrics.model_error import ModelError, with_model_error
+from sim.metrics.pools import PoolContext
 from sim.metrics.slo import SLO, Clause
 from sim.simulate import Result, simulate
 
@@ -52,6 +53,8 @@ class Measured:
         What the factors were found from.
     overloaded, settled
         The queue grows to the end; the run was long enough to tell.
+    usd_per_hour
+        Rent of all accelerators; None: no price is known.
     requests_per_s, output_tok_s, total_tok_s
         Answered, in the steady part.
     figures
@@ -66,6 +69,7 @@ class Measured:
     overloaded: bool
     settled: bool
     num_gpus: int
+    usd_per_hour: float | None
     requests_per_s: float
     output_tok_s: float
     total_tok_s: float
@@ -142,6 +146,7 @@ def measured(experiment: Experiment) -> Measured:
         statement="" if error is None else error.statement,
         overloaded=summary.steadiness.verdict == "overloaded",
         num_gpus=sum(pool.num_gpus for pool in result.context.pools),
+        usd_per_hour=_rent(result.context.pools),
         settled=summary.steadiness.verdict in ("steady", "offline"),
         requests_per_s=window.per_second(window.answered.sum()),
         output_tok_s=window.per_second(result.requests.emitted_tokens[window.chosen][window.answered].sum()),
@@ -157,6 +162,11 @@ def measured(experiment: Experiment) -> Measured:
             "intervals": with_model_error(ModelError(factors, ""), latencies, {}),
         },
     )
+
+
+def _rent(pools: Sequence[PoolContext]) -> float | None:
+    rents = [pool.num_gpus * pool.gpu_price.usd_per_hour for pool in pools if pool.gpu_price is not None]
+    return sum(rents) if len(rents) == len(pools) else None
 
 
 def _plain(value: Any) -> Any:

@@ -10,16 +10,18 @@ from __future__ import annotations
 from sim.experiment import Experiment
 from sim.search.cheapest import Cheapest
 from sim.search.pareto import Pareto
+from sim.search.sensitivity import Sensitivity
 from sim.study.answer import CheapestAnswer
 from sim.study.capacity import CapacityAnswer, find_capacity
 from sim.study.cheapest import find_cheapest
 from sim.study.laboratory import Laboratory
 from sim.study.pareto import ParetoAnswer, find_fronts
+from sim.study.sensitivity import SensitivityAnswer, find_sensitivity
 from sim.study.spread import Spread
 
 __all__ = ["Answer", "answer_of"]
 
-Answer = CapacityAnswer | CheapestAnswer | ParetoAnswer
+Answer = CapacityAnswer | CheapestAnswer | ParetoAnswer | SensitivityAnswer
 
 
 def answer_of(experiment: Experiment, laboratory: Laboratory, spread: Spread = map) -> Answer:
@@ -36,4 +38,6 @@ def answer_of(experiment: Experiment, laboratory: Laboratory, spread: Spread = m
         return find_cheapest(experiment, laboratory, spread)
     if isinstance(experiment.search, Pareto):
         return find_fronts(experiment, laboratory, spread)
+    if isinstance(experiment.search, Sensitivity):
+        return find_sensitivity(experiment, laboratory)
     return find_capacity(experiment, laboratory)

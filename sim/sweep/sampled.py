@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from sim.ranges import Range
 from sim.sweep.base import Settings, Sweep
 
 if TYPE_CHECKING:
     from scipy.stats.qmc import QMCEngine
 
-__all__ = ["Range", "Sampled"]
+__all__ = ["Sampled"]
 
 _MOST_AXES = 1000  # more than the fields of an experiment; a Sobol sequence has 21,201 dimensions at most
-
-
-class Range(BaseModel):
-    """Numbers from *low* to *high*."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    low: float = Field(description="Smallest value.")
-    high: float = Field(description="Largest value.")
-    scale: Literal["linear", "log"] = Field("linear", description="What is uniform: the value or its logarithm.")
-    whole: bool = Field(False, description="Round to whole numbers.")
-
-    def at(self, share: float) -> float | int:
-        """Return the value that the *share* of the range is below."""
-        if self.scale == "log":
-            value = self.low * math.exp(share * math.log(self.high / self.low))
-        else:
-            value = self.low + share * (self.high - self.low)
-        return round(value) if self.whole else value
 
 
 class Sampled(Sweep):
@@ -53,10 +34,8 @@ class Sampled(Sweep):
         if len(self.axes) > _MOST_AXES:
             raise ValueError(f"{len(self.axes)} axes: at most {_MOST_AXES} are sampled")
         for path, axis in self.axes.items():
-            if isinstance(axis, Range) and axis.high <= axis.low:
-                raise ValueError(f"{path}: high ({axis.high:g}) must be above low ({axis.low:g})")
-            if isinstance(axis, Range) and axis.scale == "log" and axis.low <= 0:
-                raise ValueError(f"{path}: low ({axis.low:g}) must be above 0 on a log scale")
+            if isinstance(axis, Range):
+                axis.check(path)
         return self
 
     @abstractmethod

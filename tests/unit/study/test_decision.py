@@ -12,7 +12,8 @@ FACTORS = {"ttft": 3.0, "tpot": 1.5, "itl": 1.5, "e2el": 1.2, "throughput": 1.5}
 
 
 def run(value_s, error=0.01, *, overloaded=False):
-    return Measured({"tpot_p95": value_s}, {"tpot_p95": error}, {}, "", overloaded, True, 1, 1, 1, 1, "", "", 0, {})
+    values_s, errors = {"tpot_p95": value_s}, {"tpot_p95": error}
+    return Measured(values_s, errors, {}, "", overloaded, True, 1, None, 1, 1, 1, "", "", 0, {})
 
 
 def decided(values_s, error=0.01, most=5, doubt=NOMINAL):

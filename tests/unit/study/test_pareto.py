@@ -48,5 +48,6 @@ def test_speed_for_a_user_is_paid_for_with_output(tmp_path):
 def test_what_cannot_be_run_says_why(tmp_path):
     found = answer(tmp_path, SPACE + "knobs: {engine.num_gpu_blocks_override: [500, 1]}}")
     assert len(found.unable) == 0
+    knobs = "{engine.num_gpu_blocks_override: [null], model: [meta-llama/Meta-Llama-3.1-405B]}"
     with pytest.raises(InfeasibleError, match="none of 2 deployments can be run"):
-        answer(tmp_path, SPACE + "knobs: {engine.num_gpu_blocks_override: [null], model: [meta-llama/Meta-Llama-3.1-405B]}}")
+        answer(tmp_path, SPACE + f"knobs: {knobs}}}")
