@@ -11,7 +11,7 @@ from sim.batch import Batch, Chunk
 from sim.cost import StepCost
 from sim.metrics.rows import StrideRows
 
-__all__ = ["prefill_share", "time_shares"]
+__all__ = ["prefill_share", "sampled_batches", "time_shares"]
 
 _SAMPLES = 200
 
@@ -19,7 +19,7 @@ _SAMPLES = 200
 def time_shares(strides: StrideRows, cost: StepCost) -> dict[str, float]:
     """Return the share of the iteration time by resource, from up to 200 strides spread evenly over the busy time."""
     shares: dict[str, float] = {}
-    for batch, weight in _sampled(strides, cost):
+    for batch, weight in sampled_batches(strides, cost):
         for resource, share in cost.limits(batch).items():
             shares[resource] = shares.get(resource, 0.0) + share * weight
     return shares
@@ -28,7 +28,7 @@ def time_shares(strides: StrideRows, cost: StepCost) -> dict[str, float]:
 def prefill_share(strides: StrideRows, cost: StepCost) -> float:
     """Return the share of the iteration time that prompts cause: what iterations would not take without them."""
     share = 0.0
-    for batch, weight in _sampled(strides, cost):
+    for batch, weight in sampled_batches(strides, cost):
         if batch.chunks:
             alone = replace(batch, chunks=(), sampled=batch.decodes)
             answers_s = cost.pace(alone).first_s if batch.decodes else 0.0
@@ -36,7 +36,7 @@ def prefill_share(strides: StrideRows, cost: StepCost) -> float:
     return share
 
 
-def _sampled(strides: StrideRows, cost: StepCost) -> Iterator[tuple[Batch, float]]:
+def sampled_batches(strides: StrideRows, cost: StepCost) -> Iterator[tuple[Batch, float]]:
     """Yield up to 200 batches spread evenly over the busy time, with the share of it that each stands for."""
     if not len(strides.start_s):
         return
