@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sim.profiles.calibrated_power import PowerCalibration
     from sim.profiles.engine import Engine
     from sim.profiles.hardware import Hardware
+    from sim.profiles.languages import Languages
     from sim.profiles.model import Model
     from sim.profiles.prices import PriceList
     from sim.profiles.workload import WorkloadPreset
@@ -44,6 +45,7 @@ __all__ = [
     "load_engine",
     "load_error_table",
     "load_hardware",
+    "load_languages",
     "load_model",
     "load_power",
     "load_prices",
@@ -57,8 +59,8 @@ __all__ = [
 _ALIASES = re.compile(r"^aliases: \[(.*?)\]", re.MULTILINE | re.DOTALL)
 
 Kind = Literal[
-    "hardware", "models", "engines", "workloads", "prices", "apis", "calibrated/hardware", "calibrated/engines",
-    "calibrated/errors", "calibrated/all_to_all", "calibrated/power",
+    "hardware", "models", "engines", "workloads", "prices", "apis", "languages", "calibrated/hardware",
+    "calibrated/engines", "calibrated/errors", "calibrated/all_to_all", "calibrated/power",
 ]
 
 _CLASSES: dict[Kind, tuple[str, str]] = {
@@ -68,6 +70,7 @@ _CLASSES: dict[Kind, tuple[str, str]] = {
     "workloads": ("sim.profiles.workload", "WorkloadPreset"),
     "prices": ("sim.profiles.prices", "PriceList"),
     "apis": ("sim.profiles.apis", "ApiList"),
+    "languages": ("sim.profiles.languages", "Languages"),
     "calibrated/hardware": ("sim.profiles.calibrated", "HardwareCalibration"),
     "calibrated/engines": ("sim.profiles.calibrated_engine", "EngineCalibration"),
     "calibrated/errors": ("sim.profiles.calibrated_errors", "ErrorTable"),
@@ -128,6 +131,11 @@ def load_calibrated_engine(name: str, beside: Path | None = None) -> EngineCalib
 def load_all_to_all(name: str, beside: Path | None = None) -> AllToAllCalibration:
     """Load what a library reaches that sends tokens to the ranks of their experts; see `load_hardware`."""
     return cast("AllToAllCalibration", load("calibrated/all_to_all", name, beside))
+
+
+def load_languages(name: str, beside: Path | None = None) -> Languages:
+    """Load how many tokens words become; see `load_hardware`."""
+    return cast("Languages", load("languages", name, beside))
 
 
 def load_power(name: str, beside: Path | None = None) -> PowerCalibration:
