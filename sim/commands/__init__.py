@@ -10,6 +10,7 @@ COMMANDS = {
     "cost": "what a deployment costs a month, by the token, and against APIs",
     "search": "the highest load within an SLO, or the cheapest deployment for a load",
     "plan": "the five steps of a capacity plan, with the figures of each",
+    "report": "the page that goes to the buyer: one HTML file, or Markdown",
     "size": "does a model fit, and how many tokens of KV cache",
     "profiles": "list, show, add and check hardware, models, engines and workloads",
     "moe": "place the experts of a mixture on ranks",
