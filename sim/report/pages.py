@@ -60,7 +60,7 @@ def answer_of(dossier: Plain) -> Answer:
         load += f", {answer['peak']:,.4g} at the peak"
     spare = f" and {best['spare']} spare" if best["spare"] else ""
     low, high = best["gpus_interval"]
-    slo = " and ".join(f"{name} {format_seconds(value / 1e3)}" for name, value in answer["slo_ms"].items())
+    slo = " and ".join(f"{_words(name)} {format_seconds(value / 1e3)}" for name, value in answer["slo_ms"].items())
     cost = "no price known" if best["usd_per_month"] is None else f"${best['usd_per_month']:,.0f}"
     per_mtok = "-" if best["usd_per_mtok"] is None else f"${best['usd_per_mtok']:.2f}"
     return Answer(
@@ -72,7 +72,7 @@ def answer_of(dossier: Plain) -> Answer:
             (cost, f"a month of rent; {best['price']}"),
             (per_mtok, "a million output tokens at the mean load"),
             ("-" if best["kw"] is None else f"{best['kw']:.1f} kW", "with servers and cooling at the peak"),
-            (best["objective"], f"is the first to break; limited by {best['peak']['binding_sentence']}"),
+            (_words(best["objective"]), f"is the first to break; limited by {best['peak']['binding_sentence']}"),
         ),
     )
 
@@ -91,7 +91,7 @@ def sections_of(dossier: Plain) -> Iterator[Section]:
 def _alternatives(answer: Plain) -> Section:
     clauses = list(answer["slo_ms"])
     heading = ["accelerator", "GPUs", "90 %", "deployment", "$/month", "$/Mtok", "kW"]
-    rows = [[*heading, *(f"{clause} [ms]" for clause in clauses), "limited by", "why"]]
+    rows = [[*heading, *(f"{_words(clause)} [ms]" for clause in clauses), "limited by", "why"]]
     for each in answer["alternatives"]:
         low, high = each["gpus_interval"]
         peak = each["peak"]
@@ -128,7 +128,7 @@ def _charts(dossier: Plain) -> Section:
         Figure("Speed for a user against throughput, one replica each", figures.frontier(dossier["frontier"])),
         Figure("Memory of one accelerator", figures.memory_bars(dossier["memory"])),
         Figure(
-            f"What moves {objective} at the peak",
+            f"What moves {_words(objective)} at the peak",
             figures.sensitivity_bars(dossier["sensitivity"], objective, bounds[objective]),
         ),
     ]
@@ -136,7 +136,7 @@ def _charts(dossier: Plain) -> Section:
 
 
 def _curve_table(curve: Plain, clauses: Sequence[str]) -> list[list[str]]:
-    rows = [["load", *(f"{clause} [ms]" for clause in clauses), "output tok/s"]]
+    rows = [["load", *(f"{_words(clause)} [ms]" for clause in clauses), "output tok/s"]]
     for point in curve["points"]:
         values = [number(point["values_ms"][clause]) for clause in clauses]
         mark = " (planned peak)" if point["load"] == curve["peak"] else ""
@@ -177,6 +177,12 @@ def _assumptions(dossier: Plain) -> Section:
     rows = [["assumption", "value", "source"]]
     rows.extend([each["what"], each["value"], each["source"]] for each in dossier["assumptions"])
     return Section("Assumptions, and what was not modelled", table=rows, notes=tuple(dossier["not_modelled"]))
+
+
+def _words(clause: str) -> str:
+    """Return ``ttft_p95`` as people write it."""
+    latency, _, percentile = clause.partition("_")
+    return f"{'end to end' if latency == 'e2el' else latency.upper()} {percentile}"
 
 
 def _usd(value: float | None) -> str:
