@@ -114,6 +114,38 @@ def test_a_warm_replica_is_much_cheaper():
     assert 5 < (cold_ms - before_ms) / (warm_ms - before_ms) < 40
 
 
+def test_more_replicas_serve_more_and_fewer_hold_longer_contexts():
+    two, four, eight = runs("tp_choice")
+    assert two.summary.completed / two.summary.duration_s > 1.1 * eight.summary.completed / eight.summary.duration_s
+    assert four.summary.completed / four.summary.duration_s > 1.1 * eight.summary.completed / eight.summary.duration_s
+    assert eight.setup.memory.max_concurrency > 2 * four.setup.memory.max_concurrency
+
+
+def test_room_for_keys_and_values_decides_offline():
+    h100, h200, pair = [point["output_throughput"] for point in summaries("h200_for_kv")]
+    assert 3.5 < h200 / h100 < 5.5
+    assert 1.2 < pair / h200 < 1.8
+
+
+def test_a_pipeline_beats_tensor_parallelism_over_pcie():
+    tp8, pp2, pp4 = [point["output_throughput"] for point in summaries("pp_on_pcie")]
+    assert pp4 > 1.1 * pp2 > 1.1 * tp8
+
+
+def test_four_bits_help_small_batches_only():
+    points = [point["output_throughput"] for point in summaries("precisions")]
+    alone, full = points[:3], points[6:]
+    assert alone == sorted(alone), "bf16, fp8, int4"
+    assert full[1] > full[2] > full[0]
+
+
+def test_an_h200_leads_by_less_than_its_bandwidth():
+    points = [point["output_throughput"] for point in summaries("h100_h200")]
+    leads = [h200 / h100 for h100, h200 in zip(points[::2], points[1::2], strict=True)]
+    assert all(1.05 < lead < 1.43 for lead in leads)
+    assert leads[-1] > leads[2], "the H100's memory is full"
+
+
 def test_the_first_token_of_a_queueing_engine_waits_for_the_others():
     points = summaries("queueing")
     first = [point["mean_ttft_ms"] for point in points]
