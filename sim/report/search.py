@@ -62,7 +62,8 @@ def _cheapest(answer: Plain, console: Console) -> None:
     )
     console.print(f"  by the model alone {first['nominal_gpus']}; 90 % interval {_range(first['gpus_interval'])} GPUs")
     console.print(f"  {_money(first)}; {first['price']}")
-    console.print(f"  at the peak {_latencies(first['peak'])}; limited by {first['peak']['binding_sentence']}")
+    limit = f"{first['objective']} is the closest to its bound, for {first['peak']['binding_sentence']}"
+    console.print(f"  at the peak {_latencies(first['peak'])}; {limit}")
     console.print(_alternatives(answer))
     for gpu, reason in answer["unable"].items():
         console.print(f"  {gpu}: none keeps the SLO; closest: {reason}", soft_wrap=True)
@@ -87,8 +88,10 @@ def _alternatives(answer: Plain) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for clause in clauses:
         table.add_column(f"{clause} [ms]", justify="right", no_wrap=True)
-    for heading in ("deployment", "limited by", "why"):
+    for heading in ("deployment", "limited by"):
         table.add_column(heading, no_wrap=True)
+    table.add_column("first below [$/h]", justify="right", no_wrap=True)
+    table.add_column("why", no_wrap=True)
     for each in answer["alternatives"]:
         peak = each["peak"]
         table.add_row(
@@ -102,7 +105,8 @@ def _alternatives(answer: Plain) -> Table:
             _number(each["kw"], ".1f"),
             *(_with_interval(peak, clause) for clause in clauses),
             _fleet(each),
-            peak["binding_limit"],
+            f"{each['objective']}: {peak['binding_limit']}",
+            _number(each["turning_usd_per_hour"], ".2f"),
             each["why"],
         )
     return table

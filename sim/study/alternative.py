@@ -68,6 +68,9 @@ class Alternative:
         Limits that it exceeds, in words.
     why
         Why it is the first one, or why not.
+    turning_usd_per_hour
+        Price of its accelerator below which it is the first one, all other prices as they are; None: not known, or it
+        always is.
     """
 
     gpu: str
@@ -94,6 +97,7 @@ class Alternative:
     mean: Measured
     over: tuple[str, ...]
     why: str = ""
+    turning_usd_per_hour: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data, in a fixed order."""
@@ -174,10 +178,24 @@ def _exceeded(found: Alternative, search: Cheapest) -> list[str]:
     ]
 
 
-def ranked(alternatives: Sequence[Alternative]) -> tuple[Alternative, ...]:
+def ranked(alternatives: Sequence[Alternative], search: Cheapest) -> tuple[Alternative, ...]:
     """Return *alternatives* with the one to take first and their reasons: within the limits first, then by price."""
     order = sorted(alternatives, key=_rank)
-    return tuple(replace(each, why=_why(each, order[0])) for each in order)
+    return tuple(
+        replace(each, why=_why(each, order[0]), turning_usd_per_hour=_turning_price(each, order, search))
+        for each in order
+    )
+
+
+def _turning_price(each: Alternative, order: Sequence[Alternative], search: Cheapest) -> float | None:
+    """Return the price at which *each* keeps all limits and costs as much as the cheapest other one that does."""
+    if each.gpu_hour_usd is None or each.usd_per_month is None or each.usd_per_mtok is None:
+        return None
+    rivals = [other.usd_per_month for other in order if other is not each and not other.over and other.usd_per_month]
+    limits = [(each.usd_per_month, usd) for usd in (search.max_usd_per_month, *rivals[:1]) if usd is not None]
+    if search.max_usd_per_mtok is not None:
+        limits.append((each.usd_per_mtok, search.max_usd_per_mtok))
+    return min((each.gpu_hour_usd * limit / value for value, limit in limits), default=None)
 
 
 def _rank(each: Alternative) -> tuple[bool, bool, float, int]:

@@ -64,7 +64,7 @@ def find_cheapest(experiment: Experiment, laboratory: Laboratory, spread: Spread
     ]
     groups = list(spread(best_of_group, tasks))
     dropped = tuple(each for group in groups for each in group.dropped)
-    alternatives = ranked([group.best for group in groups if group.best is not None])
+    alternatives = ranked([group.best for group in groups if group.best is not None], search)
     if not alternatives:
         raise _infeasible(search, dropped)
     return CheapestAnswer(

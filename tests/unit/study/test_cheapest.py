@@ -124,6 +124,8 @@ def test_limits_put_an_alternative_behind(tmp_path):
     prices = "prices.gpu_hour_usd={H100-SXM-80GB: 1, L40S: 2}"
     best = answer(tmp_path, search, overrides=[prices]).best
     assert best.gpu == "H100-SXM-80GB"
+    dear = next(each for each in answer(tmp_path, search, overrides=[prices]).alternatives if each.gpu == "L40S")
+    assert dear.turning_usd_per_hour == pytest.approx(best.usd_per_month / 730 / dear.gpus)
     over = answer(tmp_path, search[:-1] + ", max_usd_per_month: 1}", overrides=[prices]).best
     assert over.over[0].startswith("$730.00 a month, above the limit of $1.00")
 
