@@ -1,4 +1,4 @@
-"""Service level objectives: bounds on percentiles of latency, and the goodput within them."""
+"""Service level objectives: bounds on percentiles of latency, and shares of requests that are good or answered."""
 
 from __future__ import annotations
 
@@ -6,34 +6,39 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, ConfigDict, Field, RootModel, WithJsonSchema
+from pydantic import AfterValidator, ConfigDict, Field, RootModel, WithJsonSchema, model_validator
 
 from sim.errors import did_you_mean
 from sim.metrics.latency import Distribution
 from sim.metrics.rows import RequestRows
 from sim.units import Seconds
 
-__all__ = ["SLO", "Clause", "Judgement"]
+__all__ = ["SHARES", "SLO", "Clause", "Judgement", "ShareJudgement"]
 
 _CLAUSE = re.compile(r"(ttft|tpot|itl|e2e)_p([5-9]\d(?:\.\d)?)")
-_EXAMPLES = [f"{metric}_p{q}" for metric in ("ttft", "tpot", "itl", "e2e") for q in (50, 90, 95, 99)]
+SHARES = ("goodput", "availability")
+"""Objectives that are shares of all requests: within every bound, and answered in full."""
+_EXAMPLES = [*(f"{metric}_p{q}" for metric in ("ttft", "tpot", "itl", "e2e") for q in (50, 90, 95, 99)), *SHARES]
 
 
 def _clause_name(name: str) -> str:
-    if not _CLAUSE.fullmatch(name):
+    if not _CLAUSE.fullmatch(name) and name not in SHARES:
         raise ValueError(
-            f"{name!r} is no objective: write ttft, tpot, itl or e2e, then _p50 to _p99.9, as ttft_p95"
+            f"{name!r} is no objective: write ttft, tpot, itl or e2e, then _p50 to _p99.9, as ttft_p95; or"
+            f" {' or '.join(SHARES)}, a share of the requests"
             f"{did_you_mean(name, _EXAMPLES)}"
         )
     return name
 
 
 ClauseName = Annotated[
-    str, AfterValidator(_clause_name), WithJsonSchema({"type": "string", "pattern": f"^{_CLAUSE.pattern}$"})
+    str,
+    AfterValidator(_clause_name),
+    WithJsonSchema({"type": "string", "pattern": f"^({_CLAUSE.pattern}|{'|'.join(SHARES)})$"}),
 ]
 Bound = Annotated[Seconds, Field(gt=0, allow_inf_nan=False)]
 
@@ -61,8 +66,25 @@ class Judgement:
     met: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ShareJudgement:
+    """What became of an objective on a share of all requests: at least *bound* asked for, *value* found."""
+
+    bound: float
+    value: float
+
+    @property
+    def met(self) -> bool:
+        """The share is large enough."""
+        return self.value >= self.bound
+
+
 class SLO(RootModel[dict[ClauseName, Bound]]):
-    """Bounds by name: the latency, then the percentile from p50 to p99.9, such as ``ttft_p95: 2 s`` [s]."""
+    """Bounds by name: the latency, then the percentile from p50 to p99.9, such as ``ttft_p95: 2 s`` [s].
+
+    Beside them ``goodput: 0.95``, the share of requests within every bound, each judged alone, and
+    ``availability: 0.999``, the share that is answered in full.
+    """
 
     model_config = ConfigDict(frozen=True)
     root: dict[ClauseName, Bound] = {}
@@ -70,7 +92,37 @@ class SLO(RootModel[dict[ClauseName, Bound]]):
     @property
     def clauses(self) -> tuple[Clause, ...]:
         """The objectives in the order they were written."""
-        return tuple(_clause(name, bound_s) for name, bound_s in self.root.items())
+        return tuple(_clause(name, bound_s) for name, bound_s in self.root.items() if name not in SHARES)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The objectives on shares of all requests, by name."""
+        return {name: share for name, share in self.root.items() if name in SHARES}
+
+    @model_validator(mode="after")
+    def _shares_of_one(self) -> Self:
+        for name, share in self.shares.items():
+            if share > 1:
+                raise ValueError(f"{name} is a share of the requests, at most 1, not {share:g}")
+        return self
+
+    def shares_met(self, requests: RequestRows) -> dict[str, ShareJudgement]:
+        """Judge every objective on a share by the rows of a run."""
+        found = {"goodput": self.good(requests).mean(), "availability": requests.completed.mean()}
+        return {name: ShareJudgement(share, float(found[name])) for name, share in self.shares.items()}
+
+    def worst_ratio(self, requests: RequestRows) -> NDArray[np.float64]:
+        """Return each request's latency over the bound of the clause that it is worst at; without answer infinite."""
+        worst = np.where(requests.completed, 0.0, np.inf)
+        time_s = self._times_s(requests)
+        for clause in self.clauses:
+            worst = np.fmax(worst, time_s[clause.latency] / clause.bound_s)
+        return np.where(requests.completed, worst, np.inf)
+
+    def _times_s(self, requests: RequestRows) -> dict[str, NDArray[np.float64]]:
+        """Return the latencies by which single requests are judged."""
+        ttft_s, tpot_s = requests.ttft_s, requests.tpot_s
+        return {"ttft": ttft_s, "tpot": tpot_s, "itl": tpot_s, "e2el": requests.e2e_s}
 
     def met(self, latency: Mapping[str, Distribution]) -> dict[str, Judgement]:
         """Judge every clause by the *latency* distributions of a run, which a `Summary` has.
@@ -84,8 +136,7 @@ class SLO(RootModel[dict[ClauseName, Bound]]):
 
         The rows hold no single gap, so a clause on ITL is judged by the request's mean gap, its TPOT.
         """
-        ttft_s, tpot_s = requests.ttft_s, requests.tpot_s
-        time_s = {"ttft": ttft_s, "tpot": tpot_s, "itl": tpot_s, "e2el": requests.e2e_s}
+        time_s = self._times_s(requests)
         good = requests.completed
         for clause in self.clauses:
             good = good & ~(time_s[clause.latency] > clause.bound_s)

@@ -19,7 +19,7 @@ from sim.metrics.latency import PERCENTILES, Distribution, Sample
 from sim.metrics.model_error import ModelError, with_model_error
 from sim.metrics.pools import PoolContext, PoolSummary, combined_shares, of_replicas, summarise_pool
 from sim.metrics.rows import RequestRows, StrideRows
-from sim.metrics.slo import SLO, Judgement
+from sim.metrics.slo import SLO, Judgement, ShareJudgement
 from sim.metrics.steady import Steadiness, judge_steadiness
 from sim.profiles.prices import GpuPrice
 from sim.request import Status
@@ -87,6 +87,7 @@ class Summary:
     binding: Binding
     steadiness: Steadiness
     objectives: dict[str, Judgement]
+    shares: dict[str, ShareJudgement]
     intervals: dict[str, Interval]
     warnings: tuple[str, ...]
     engine_iterations: int
@@ -127,7 +128,10 @@ class Summary:
             "gpu_power_w": self.gpu_power_w,
             "facility_power_w": self.facility_power_w,
             "price": None if self.price is None else self.price.as_dict(),
-            "slo": {name: _judgement(judged) for name, judged in self.objectives.items()},
+            "slo": {
+                **{name: _judgement(judged) for name, judged in self.objectives.items()},
+                **{name: _share_judgement(judged) for name, judged in self.shares.items()},
+            },
             "binding_limit": self.binding.limit,
             **({"pools": [pool.as_dict() for pool in self.pools]} if len(self.pools) > 1 else {}),
             "steady_state": self.steadiness.verdict,
@@ -199,6 +203,7 @@ def summarise(requests: RequestRows, strides: StrideRows, context: RunContext) -
         price=_common([pool.price for pool in of_pools]),
         steadiness=steadiness,
         objectives=context.slo.met(latency) if context.slo else {},
+        shares=context.slo.shares_met(requests) if context.slo else {},
         intervals=intervals,
         warnings=(
             *context.warnings,
@@ -236,6 +241,10 @@ def _judgement(judged: Judgement) -> dict[str, float | bool]:
         "share_within": judged.share_within,
         "met": judged.met,
     }
+
+
+def _share_judgement(judged: ShareJudgement) -> dict[str, float | bool]:
+    return {"bound": judged.bound, "value": judged.value, "met": judged.met}
 
 
 def _last(times_s: NDArray[np.float64]) -> float:

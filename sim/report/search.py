@@ -214,11 +214,13 @@ def _load(answer: Plain) -> str:
 
 
 def _slo(answer: Plain) -> str:
-    return ", ".join(f"{name} <= {format_seconds(value / 1e3)}" for name, value in answer["slo_ms"].items())
+    bounds = (f"{name} <= {format_seconds(value / 1e3)}" for name, value in answer["slo_ms"].items())
+    return ", ".join((*bounds, *(f"{name} >= {share:.6g}" for name, share in answer["slo_least_shares"].items())))
 
 
 def _latencies(run: Plain) -> str:
-    return ", ".join(f"{name} {format_seconds(value / 1e3)}" for name, value in run["slo_values_ms"].items())
+    values = (f"{name} {format_seconds(value / 1e3)}" for name, value in run["slo_values_ms"].items())
+    return ", ".join((*values, *(f"{name} {share:.2%}" for name, share in run["slo_shares"].items())))
 
 
 def _footer(answer: Plain, statement: str, console: Console) -> None:

@@ -8,14 +8,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sim.metrics.latency import PERCENTILES
 from sim.metrics.pools import PoolSummary
-from sim.metrics.slo import Judgement
+from sim.metrics.slo import Judgement, ShareJudgement
 from sim.metrics.summary import Summary
 from sim.units import format_seconds
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["WIDTH", "number", "objective", "print_table"]
+__all__ = ["WIDTH", "number", "objective", "print_table", "share"]
 
 _LATENCIES = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "end to end"}
 WIDTH = 110
@@ -84,6 +84,11 @@ def objective(judged: Judgement, *, named: bool = False) -> str:
     return f"{name}p{clause.percent:g} <= {format_seconds(clause.bound_s)}: {'met' if judged.met else 'MISSED'}"
 
 
+def share(judged: ShareJudgement) -> str:
+    """Say whether an objective on a share of the requests is met."""
+    return f"{judged.value:.2%} of all requests; at least {judged.bound:.6g}: {'met' if judged.met else 'MISSED'}"
+
+
 def _facts(summary: Summary) -> Table:
     from rich.table import Table
 
@@ -101,6 +106,8 @@ def _statements(summary: Summary) -> Iterator[tuple[str, str]]:
     yield "Peak", _peak(result)
     if summary.request_goodput is not None:
         yield "Goodput", _goodput(summary, summary.request_goodput)
+    for name, judged in summary.shares.items():
+        yield name.capitalize(), share(judged)
     yield "KV cache", _kv_cache(summary)
     if summary.cost_usd_per_mtok_output is not None:
         yield "Cost", _cost(summary, summary.cost_usd_per_mtok_output)

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from sim.metrics.slo import SLO
 from sim.study.alternative import Alternative, Dropped
 from sim.study.load import Unit
+from sim.study.measure import asked
 
 __all__ = ["CheapestAnswer"]
 
@@ -22,8 +24,8 @@ class CheapestAnswer:
     ----------
     load, peak
         The mean load, and what the SLO holds for, in `load_unit`.
-    slo_ms
-        Bounds by clause [ms].
+    slo
+        What is to be kept.
     alternatives
         The best deployment of each accelerator, the one to take first.
     unable
@@ -41,7 +43,7 @@ class CheapestAnswer:
     load_unit: Unit
     load: float
     peak: float
-    slo_ms: Mapping[str, float]
+    slo: SLO
     confidence: float
     alternatives: tuple[Alternative, ...]
     unable: Mapping[str, str]
@@ -63,7 +65,7 @@ class CheapestAnswer:
             "load_unit": self.load_unit,
             "load": self.load,
             "peak": self.peak,
-            "slo_ms": dict(self.slo_ms),
+            **asked(self.slo),
             "confidence": self.confidence,
             "recommended": self.best.as_dict(),
             "alternatives": [each.as_dict() for each in self.alternatives],

@@ -14,14 +14,14 @@ from typing import Any
 
 from sim.errors import InfeasibleError
 from sim.experiment import Experiment
-from sim.metrics.slo import SLO
+from sim.metrics.slo import SHARES, SLO
 from sim.search.capacity import Capacity
 from sim.study.bisection import last_true
 from sim.study.decision import Decision
 from sim.study.doubt import NOMINAL, Doubt, deviates_of
 from sim.study.laboratory import Laboratory
 from sim.study.load import Unit, lengths_of, load_of
-from sim.study.measure import Measured
+from sim.study.measure import Measured, asked
 from sim.study.trial import Trial
 from sim.units import format_seconds
 
@@ -91,7 +91,7 @@ class CapacityAnswer:
         return {
             "kind": "capacity",
             "name": self.name,
-            "slo_ms": {clause.name: 1e3 * clause.bound_s for clause in self.slo.clauses},
+            **asked(self.slo),
             "unit": self.unit,
             "capacity": self.capacity,
             "interval": list(self.interval),
@@ -221,5 +221,5 @@ def _step(load: float, doubt: Doubt, decision: Decision) -> Step:
         decision.objective,
         decision.sure,
         len(decision.runs),
-        {name: value * doubt.slower for name, value in decision.typical.values_s.items()},
+        {name: value * doubt.slower for name, value in decision.typical.values_s.items() if name not in SHARES},
     )

@@ -73,7 +73,7 @@ def find_cheapest(experiment: Experiment, laboratory: Laboratory, spread: Spread
         load_unit=trial.load.unit,
         load=trial.load.amount,
         peak=trial.load.peak,
-        slo_ms={clause.name: 1e3 * clause.bound_s for clause in trial.slo.clauses},
+        slo=trial.slo,
         confidence=search.confidence,
         alternatives=alternatives,
         unable={group.dropped[0].gpu: _closest(group.dropped).reason for group in groups if group.best is None},

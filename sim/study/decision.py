@@ -46,12 +46,15 @@ class Decision:
     @property
     def typical(self) -> Measured:
         """The first run, with the percentiles that all runs together say: their geometric means."""
-        logarithms = {
-            name: [math.log(run.values_s[name]) if run.values_s[name] else -math.inf for run in self.runs]
-            for name in self.runs[0].values_s
-        }
-        means_s = {name: math.exp(sum(values) / len(values)) for name, values in logarithms.items()}
-        return replace(self.runs[0], values_s=means_s)
+        first = self.runs[0]
+        means_s = {name: self._mean([run.values_s[name] for run in self.runs]) for name in first.values_s}
+        return replace(first, values_s=means_s)
+
+    @staticmethod
+    def _mean(values: Sequence[float]) -> float:
+        if not all(math.isfinite(value) and value > 0 for value in values):
+            return max(values)
+        return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def decide(
@@ -92,6 +95,8 @@ def _margin(run: Measured, slo: SLO, doubt: Doubt) -> tuple[float, str]:
         clause.name: _log_ratio(clause.bound_s, run.values_s[clause.name] * doubt.longer(clause.latency))
         for clause in slo.clauses
     }
+    longest = max((doubt.longer(clause.latency) for clause in slo.clauses), default=1.0)
+    margins |= {name: _log_ratio(1.0, run.values_s[name] * longest) for name in slo.shares}
     objective = min(margins, key=lambda name: margins[name])
     return margins[objective], objective
 

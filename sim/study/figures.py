@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sim.errors import did_you_mean
 from sim.experiment import Experiment
+from sim.metrics.slo import SLO
 from sim.study.laboratory import Laboratory, altered
 from sim.study.measure import Measured
 from sim.sweep import Settings
@@ -43,10 +44,11 @@ class Figures:
     def missed(self, settings: Settings) -> str:
         """Return the first objective that the run misses, ``overload`` where its queue only grows; empty if none."""
         run = self._run(settings)
-        clauses = () if self.base.slo is None else self.base.slo.clauses
         if run.overloaded:
             return "overload"
-        return next((clause.name for clause in clauses if run.values_s[clause.name] > clause.bound_s), "")
+        slo = self.base.slo or SLO({})
+        bounds = {clause.name: clause.bound_s for clause in slo.clauses} | dict.fromkeys(slo.shares, 1.0)
+        return next((name for name, bound in bounds.items() if run.values_s[name] > bound), "")
 
     def _run(self, settings: Settings) -> Measured:
         return self.laboratory.run(altered(self.base, settings))
@@ -58,7 +60,7 @@ def _known(run: Measured) -> dict[str, float]:
         for name, value in run.figures.items()
         if value is None or isinstance(value, int | float)
     }
-    clauses = {name: 1e3 * value_s for name, value_s in run.values_s.items()}
+    clauses = {name: 1e3 * value_s for name, value_s in run.values_s.items()} | dict(run.shares)
     usd = run.usd_per_hour
     return {
         **numbers,

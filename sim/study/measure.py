@@ -25,7 +25,7 @@ from sim.metrics.pools import PoolContext
 from sim.metrics.slo import SLO, Clause
 from sim.simulate import Result, simulate
 
-__all__ = ["LATENCIES", "Measured", "measured"]
+__all__ = ["LATENCIES", "Measured", "asked", "measured"]
 
 Floats = NDArray[np.float64]
 
@@ -44,6 +44,8 @@ class Measured:
     ----------
     values_s
         Percentile that each clause of the SLO asks for, by the clause's name; infinite where answers are missing [s].
+        Of ``goodput`` the factor by which all bounds would have to be longer for the share asked for, and of
+        ``availability`` 0 or infinity; both are kept where they are at most 1.
     errors
         Standard error of the logarithm of each of them, from ten batches; None where these are too small to tell.
     factors
@@ -53,6 +55,8 @@ class Measured:
         What the factors were found from.
     overloaded, settled
         The queue grows to the end; the run was long enough to tell.
+    shares
+        Found for the objectives ``goodput`` and ``availability``, where they are asked for.
     usd_per_hour
         Rent of all accelerators; None: no price is known.
     requests_per_s, output_tok_s, total_tok_s
@@ -69,6 +73,7 @@ class Measured:
     overloaded: bool
     settled: bool
     num_gpus: int
+    shares: Mapping[str, float]
     usd_per_hour: float | None
     requests_per_s: float
     output_tok_s: float
@@ -90,7 +95,8 @@ class Measured:
             "request_throughput": self.requests_per_s,
             "output_throughput": self.output_tok_s,
             "output_tok_s_per_gpu": self.output_tok_s / self.num_gpus,
-            "slo_values_ms": {name: 1e3 * value_s for name, value_s in self.values_s.items()},
+            "slo_values_ms": {clause.name: 1e3 * self.values_s[clause.name] for clause in slo.clauses},
+            "slo_shares": dict(self.shares),
             "slo_intervals_ms": {
                 clause.name: [1e3 * end_s for end_s in self.interval_s(clause)] for clause in slo.clauses
             },
@@ -129,7 +135,6 @@ def measured(experiment: Experiment) -> Measured:
     UserError, InfeasibleError
         As `simulate` does.
     """
-    clauses = experiment.slo.clauses if experiment.slo is not None else ()
     result = simulate(experiment)
     window = _Window.of(result)
     if not window.count:
@@ -140,12 +145,13 @@ def measured(experiment: Experiment) -> Measured:
     factors = {name: factors.get(name, max(factors.values())) for name in _FACTORS} if factors else {}
     latencies = dict(window.statistics())
     return Measured(
-        values_s={clause.name: window.value_s(clause) for clause in clauses},
-        errors={clause.name: window.error(clause) for clause in clauses},
+        values_s=dict(window.values_s()),
+        errors=dict(window.errors()),
         factors=factors,
         statement="" if error is None else error.statement,
         overloaded=summary.steadiness.verdict == "overloaded",
         num_gpus=sum(pool.num_gpus for pool in result.context.pools),
+        shares=dict(window.shares()),
         usd_per_hour=_rent(result.context.pools),
         settled=summary.steadiness.verdict in ("steady", "offline"),
         requests_per_s=window.per_second(window.answered.sum()),
@@ -162,6 +168,12 @@ def measured(experiment: Experiment) -> Measured:
             "intervals": with_model_error(ModelError(factors, ""), latencies, {}),
         },
     )
+
+
+def asked(slo: SLO) -> dict[str, Any]:
+    """Return the objectives as plain data: bounds by clause [ms], and least shares of the requests."""
+    bounds_ms = {clause.name: 1e3 * clause.bound_s for clause in slo.clauses}
+    return {"slo_ms": bounds_ms, "slo_least_shares": slo.shares}
 
 
 def _rent(pools: Sequence[PoolContext]) -> float | None:
@@ -217,6 +229,33 @@ class _Window:
         if latency == "itl":
             return gaps_between(self.result.strides, self.from_s, self.to_s)
         return Sample.of(self._times_s(latency)[self.answered])
+
+    @property
+    def slo(self) -> SLO:
+        return self.result.experiment.slo or SLO({})
+
+    def shares(self) -> Iterator[tuple[str, float]]:
+        """Yield the share that is found for each objective on one."""
+        ratio = self.slo.worst_ratio(self.result.requests)[self.chosen]
+        found = {"goodput": (ratio <= 1).mean(), "availability": self.answered.mean()}
+        yield from ((name, float(found[name])) for name in self.slo.shares)
+
+    def values_s(self) -> Iterator[tuple[str, float]]:
+        """Yield the value of each objective by its name."""
+        yield from ((clause.name, self.value_s(clause)) for clause in self.slo.clauses)
+        for name, share in self.slo.shares.items():
+            answered = float(self.answered.mean()) >= share
+            yield name, self._goodput_ratio(share) if name == "goodput" else 0.0 if answered else math.inf
+
+    def errors(self) -> Iterator[tuple[str, float | None]]:
+        """Yield the standard error of the logarithm of each of them; None where it is not known."""
+        yield from ((clause.name, self.error(clause)) for clause in self.slo.clauses)
+        yield from ((name, None) for name in self.slo.shares)
+
+    def _goodput_ratio(self, share: float) -> float:
+        """Return the least factor on all bounds with which that *share* of the requests is within them."""
+        ratio = np.sort(self.slo.worst_ratio(self.result.requests)[self.chosen])
+        return float(ratio[max(math.ceil(share * len(ratio)) - 1, 0)])
 
     def value_s(self, clause: Clause) -> float:
         """Return the percentile that the *clause* asks for [s]; 0 if there is none, since answers have one token."""

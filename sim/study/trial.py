@@ -45,7 +45,7 @@ class Trial:
     @cached_property
     def slo(self) -> SLO:
         """The objectives; raise a `ConfigError` without any."""
-        if self.base.slo is None or not self.base.slo.clauses:
+        if self.base.slo is None or not self.base.slo.root:
             raise self.base.error("slo", "missing: a search needs objectives, such as slo: {ttft_p95: 2 s}")
         return self.base.slo
 

@@ -56,6 +56,22 @@ def test_goodput_counts_requests_within_every_bound():
     assert SLO().good(requests).tolist() == [True, True, False]
 
 
+def test_shares_of_all_requests_are_objectives_too():
+    requests, _ = two_answers()
+    slo = SLO.model_validate({"ttft_p95": "600 ms", "goodput": 0.3, "availability": 0.9})
+    assert [clause.name for clause in slo.clauses] == ["ttft_p95"]
+    found = slo.shares_met(requests)
+    assert {name: (judged.value, judged.met) for name, judged in found.items()} == {
+        "goodput": (pytest.approx(1 / 3), True),
+        "availability": (pytest.approx(2 / 3), False),
+    }
+    assert slo.worst_ratio(requests).tolist() == pytest.approx([0.5 / 0.6, 0.75 / 0.6, math.inf])
+    with pytest.raises(ValidationError, match="goodput is a share of the requests, at most 1, not 95"):
+        SLO.model_validate({"ttft_p95": "600 ms", "goodput": 95})
+
+
 def test_the_schema_tells_an_editor_which_names_there_are():
     schema = SLO.model_json_schema()
-    assert list(schema["patternProperties"]) == [r"^(ttft|tpot|itl|e2e)_p([5-9]\d(?:\.\d)?)$"]
+    assert list(schema["patternProperties"]) == [
+        r"^((ttft|tpot|itl|e2e)_p([5-9]\d(?:\.\d)?)|goodput|availability)$"
+    ]

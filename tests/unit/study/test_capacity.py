@@ -62,6 +62,19 @@ def test_the_capacity_of_one_place_is_that_of_the_formula(tmp_path):
     assert found.objective in ("e2e_p95", "overload")
 
 
+def test_goodput_and_availability_are_objectives(tmp_path):
+    search = "{kind: capacity, tolerance: 0.1}"
+    one = answer(tmp_path, search, slo="{tpot_p90: 12 ms}")
+    same = answer(tmp_path, search, slo="{tpot_p50: 12 ms, goodput: 0.9}")
+    assert same.capacity == pytest.approx(one.capacity, rel=0.11), "nine in ten are good where p90 is within the bound"
+    assert same.run.shares["goodput"] >= 0.9
+    refusing = ["engine.scheduler.max_num_queued_reqs=0"]
+    loose = answer(tmp_path, search, slo="{tpot_p90: 1 s, availability: 0.9}", overrides=refusing)
+    strict = answer(tmp_path, search, slo="{tpot_p90: 1 s, availability: 0.999}", overrides=refusing)
+    assert strict.capacity < loose.capacity
+    assert strict.objective == "availability"
+
+
 def test_users_are_active_and_think(tmp_path):
     """Users who think for 9 s and wait for about 1 s send as many requests as a tenth of them who never think."""
     busy = answer(tmp_path, "{kind: capacity, users: {population: 4}, tolerance: 0.15, high: 400}")
