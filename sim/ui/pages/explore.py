@@ -9,7 +9,7 @@ import streamlit as st
 from sim.errors import UserError
 from sim.experiment import Experiment
 from sim.metrics.timeline import timeline_of
-from sim.report.table import objective
+from sim.report.table import objective, share
 from sim.simulate import ReadyPool, Result
 from sim.simulate.moment import moment_of
 from sim.ui import results
@@ -77,10 +77,12 @@ def _show(result: Result) -> None:
 def _headline(result: Result) -> None:
     summary = result.summary
     missed = [objective(judged, named=True) for judged in summary.objectives.values() if not judged.met]
-    if not summary.objectives:
+    missed += [f"{name}: {share(found)}" for name, found in summary.shares.items() if not found.met]
+    asked = len(summary.objectives) + len(summary.shares)
+    if not asked:
         verdict = "serve this load; no objective is set"
     else:
-        verdict = f"miss {len(missed)} of {len(summary.objectives)} objectives" if missed else "keep every objective"
+        verdict = f"miss {len(missed)} of {asked} objectives" if missed else "keep every objective"
     st.header(f"{' and '.join(map(_gpus, result.pools))} {verdict}", anchor=False)
     models = " · ".join(dict.fromkeys(f"{pool.setup.model.name} on {_replicas(pool)}" for pool in result.pools))
     st.markdown(f"{models} · **Limited by {summary.binding.sentence}.** {summary.steadiness.statement}")
@@ -156,6 +158,9 @@ def _latency(result: Result, values: dict[str, Any]) -> None:
         for judged in result.summary.objectives.values():
             sign = ":material/check:" if judged.met else ":material/close:"
             st.markdown(f"{sign} {objective(judged, named=True)} ({judged.share_within:.1%} of requests within)")
+        for name, found in result.summary.shares.items():
+            sign = ":material/check:" if found.met else ":material/close:"
+            st.markdown(f"{sign} {name}: {share(found)}")
 
 
 def _interval(bounds: list[float] | None) -> str:
