@@ -58,6 +58,5 @@ def from_genai_prices(title: str) -> ApiPrice | None:
         price = genai_prices.calc_price(thousand, model, provider_id=provider)
     except LookupError:
         return None
-    return ApiPrice(
-        input_usd_per_mtok=1000 * float(price.input_price), output_usd_per_mtok=1000 * float(price.output_price)
-    )
+    prompts, answers = (float(1000 * usd) for usd in (price.input_price, price.output_price))
+    return ApiPrice(input_usd_per_mtok=prompts, output_usd_per_mtok=answers)

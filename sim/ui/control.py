@@ -176,10 +176,11 @@ def _is_free(model: type[BaseModel]) -> bool:
 def _form(shape: _Shape) -> Form | None:
     if shape.literals:
         return "text" if shape.types else "choice"
-    if len(shape.types) != 1:
+    single = [each for each in shape.types if get_origin(each) is not dict]  # by a key each is for the YAML
+    if len(single) != 1:
         return None
     forms: dict[Any, Form] = {int: "whole", float: "number", bool: "flag", str: "text", Path: "file"}
-    return forms.get(shape.types[0])
+    return forms.get(single[0])
 
 
 def _bounds(metadata: Sequence[Any]) -> tuple[float | None, float | None]:

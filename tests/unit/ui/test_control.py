@@ -51,7 +51,7 @@ def test_policies_are_variants_and_sections_are_asked_field_by_field():
 
 
 def test_what_is_proposed_for_a_policy_is_valid():
-    need_more = {"trace", "measured", "fixed", "diurnal", "affine"}  # a file first, or one of several fields
+    need_more = {"trace", "measured", "fixed", "diurnal", "affine", "sensitivity"}  # a file first, or one of several
     for node in NODES.values():
         if isinstance(node, Variants) and node.path != "sweep":
             for kind, model in node.models.items():
