@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from sim.errors import ConfigError
 from sim.profiles.library import load_workload, names, profile_text
 from sim.report import workload as report
 from sim.workload.questionnaire import Answers, workload_of
@@ -50,8 +51,14 @@ def _questions(_options: argparse.Namespace) -> int:
 
 
 def _answer(options: argparse.Namespace) -> int:
-    answers = validate(Answers, read_yaml(options.answers))
-    experiment, derivation = workload_of(answers, Path(options.answers).resolve().parent)
+    document = read_yaml(options.answers)
+    answers = validate(Answers, document)
+    try:
+        experiment, derivation = workload_of(answers, Path(options.answers).resolve().parent)
+    except ConfigError as problem:
+        if problem.path is None or problem.file is not None:
+            raise
+        raise document.error((problem.path,), problem.message) from None
     print(report.experiment_yaml(experiment, derivation), end="")
     if answers.data_residency:
         print("note: self-hosting is given; `sim cost` shows API prices, but they decide nothing", file=sys.stderr)

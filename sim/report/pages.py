@@ -109,7 +109,8 @@ def _alternatives(answer: Plain) -> Section:
                 each["why"],
             ]
         )
-    notes = [f"{gpu}: none keeps the objectives; closest: {reason}" for gpu, reason in answer["unable"].items()]
+    notes = [f"{each['gpu']}: {each['price']}" for each in answer["alternatives"]]
+    notes += [f"{gpu}: none keeps the objectives; closest: {reason}" for gpu, reason in answer["unable"].items()]
     if answer["caution"]:
         notes.append(answer["caution"])
     return Section("Alternatives", table=rows, notes=tuple(notes))
