@@ -105,7 +105,7 @@ class Point:
     def predicted(self, constants: EngineConstants) -> Latencies:
         """Return what the simulation gives with *constants*."""
         setup = self.setup.with_constants(self.experiment, constants)
-        _, requests, _ = play(self.experiment, [ReadyPool("", self.experiment, setup)])
+        _, requests, *_ = play(self.experiment, [ReadyPool("", self.experiment, setup)])
         done = requests.completed
         if not done.any():
             return {}

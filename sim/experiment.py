@@ -8,7 +8,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
+from sim.cluster.lifecycle import Lifecycle
 from sim.cost import AnyCostModel, Roofline
+from sim.failures import Failures
 from sim.metrics.slo import SLO
 from sim.moe.mixture import Mixture
 from sim.policy import Policy
@@ -149,6 +151,8 @@ class Experiment(_Section):
     cost_model: AnyCostModel = Field(Roofline(), description="What an iteration costs.")
     stride: Literal["on", "off"] = Field("on", description="off: step every iteration by itself; same answers.")
     router: AnyRouter = Field(LeastLoaded(), description="Which replica serves a request.")
+    lifecycle: Lifecycle = Field(Lifecycle(), description="How replicas start and stop, where they do.")
+    failures: Failures | None = Field(None, description="What breaks; missing: nothing ever does.")
     workload: Workload
     slo: SLO | None = Field(None, description="Objectives, such as ttft_p95: 2 s.")
     prices: Prices = Field(Prices(), description="Prices for the cost figures.")

@@ -43,6 +43,9 @@ class Request:
         How long after its arrival its client gives it up, if it is not answered in full by then [s].
     service
         Number of the model that it asks for, where several are served.
+    retries, lost_tokens, discarded_s
+        How often its replica was lost; the tokens whose KV was in the cache then, prefix hits included; and the time
+        from first to last token of the answers that it began and that its client threw away [s].
     computed_tokens
         Tokens whose KV is in the cache: 0 when waiting, growing while running. Stands still inside a decode stride.
     emitted_tokens
@@ -88,6 +91,9 @@ class Request:
     emitted_tokens: int = 0
     cached_tokens: int = 0
     preemptions: int = 0
+    retries: int = 0
+    lost_tokens: int = 0
+    discarded_s: float = 0.0
     queued_s: float = float("nan")
     admitted_s: float = float("nan")
     first_token_s: float = float("nan")

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from simpy import Environment, Event
 
-__all__ = ["ARRIVALS", "BEGINNINGS", "ENDS", "REPORTS", "Moment"]
+__all__ = ["ARRIVALS", "BEGINNINGS", "CHANGES", "ENDS", "REPORTS", "Moment"]
 
-REPORTS, ARRIVALS, ENDS, BEGINNINGS = 0, 1, 2, 3
-"""Order within one instant: reports tell what was before; whatever arrives is there before an iteration ends, and
-before one begins all have ended: a client whom one of them answers may send its next request at this very instant."""
+REPORTS, CHANGES, ARRIVALS, ENDS, BEGINNINGS = 0, 1, 2, 3, 4
+"""Order within one instant: reports tell what was before; replicas come and go before anything arrives, and one that is
+lost does not end its iteration; whatever arrives is there before an iteration ends, and before one begins all have
+ended: a client whom one of them answers may send its next request at this very instant."""
 
 _REPLICAS = 2**32  # more than a cluster can have
 

@@ -9,13 +9,20 @@ from typing import TypeVar
 
 from simpy import Environment, Event
 
-from sim.cluster.clock import ARRIVALS, Moment
+from sim.cluster.clock import ARRIVALS, CHANGES, Moment
 from sim.cluster.deadlines import Timeouts
+from sim.cluster.disruptions import Disruptions
+from sim.cluster.gateway import Gateway
+from sim.cluster.instance import Instance
+from sim.cluster.keeper import Keeper
 from sim.cluster.lockstep import Lockstep, Rank
+from sim.cluster.recovery import begin_again
 from sim.cluster.replica import Replica
 from sim.cluster.reports import Reports
 from sim.cost import StepCost
+from sim.failures import Failures, Topology
 from sim.kv import KvCache
+from sim.metrics.instances import InstanceLog, InstanceRows
 from sim.metrics.rows import StrideLog, StrideRows
 from sim.request import Request
 from sim.router import Fleet, Router
@@ -72,11 +79,25 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Equal *replicas* that run *engine* and serve the requests for one *service*."""
+    """Equal *replicas* that run *engine* and serve the requests for one *service*.
+
+    Attributes
+    ----------
+    gpus
+        Accelerators of a replica.
+    most
+        Most replicas that there can be, those included that start or drain; 0: as many as there are.
+    cold_start_s, grace_s
+        How long a replica takes to become ready, and how long it may drain [s].
+    """
 
     engine: Engine
     replicas: int
     service: int = 0
+    gpus: int = 1
+    most: int = 0
+    cold_start_s: float = 0.0
+    grace_s: float = math.inf
 
 
 class Cluster:
@@ -87,7 +108,11 @@ class Cluster:
     pools
         Their replicas are numbered on from pool to pool.
     seed
-        Of the router's random draws.
+        Of the random draws of router and failures.
+    failures
+        What happens to the replicas; None: nothing.
+    gateway_timeout_s
+        Longest wait of a request while no replica is ready [s].
     on_progress
         Called with the number of requests answered so far, after each of them.
     """
@@ -99,10 +124,16 @@ class Cluster:
         traffic: Traffic,
         on_progress: Callable[[int], None] | None = None,
         seed: int = 0,
+        failures: Failures | None = None,
+        gateway_timeout_s: float = math.inf,
     ) -> None:
         self._env, self._log, self._client = Environment(), StrideLog(), Client(traffic)
         self._router, self._on_progress = router, on_progress
         self._sent = self._answered = 0
+        self._total = len(traffic.requests)
+        self._router_returns_s = 0.0
+        self._failures, self._lives = failures or Failures(), InstanceLog()
+        self._gateway = Gateway(self._env, gateway_timeout_s, self._done)
         self._arrival: Moment | None = None
         self._arrival_s = math.inf
         self._waits_for_batches = any(pool.engine.scheduler.keeps_batch for pool in pools)
@@ -114,11 +145,17 @@ class Cluster:
             for fleet in self._fleets.values()
             for interval_s, report in fleet.reports
         ]
-        for pool in pools:
-            servers = self._servers(pool)
-            self._replicas += servers
-            for replica in servers:
-                self._fleets[pool.service].join(replica)
+        self._keepers = [self._keeper(pool) for pool in pools]
+        self._keeper_of = [
+            keeper for keeper in self._keepers for instance in keeper.instances for _ in instance.servers
+        ]
+        topology = Topology.of(
+            [pool.gpus for pool, keeper in zip(pools, self._keepers, strict=True) for _ in keeper.instances],
+            self._failures.gpus_per_node,
+        )
+        self._disruptions = Disruptions(
+            self._env, self._failures, self._keepers, topology, seed, lose_router=self._lose_router
+        )
 
     def run(self) -> StrideRows:
         """Serve all requests to the end and return the strides; what became of a request is written on it."""
@@ -126,14 +163,44 @@ class Cluster:
         self._env.run()
         return self._log.rows()
 
-    def _servers(self, pool: Pool) -> Sequence[Replica]:
-        """Return what the router chooses among: replicas, or the attention ranks of all of them."""
-        first, number = len(self._replicas), pool.engine.attention_ranks
+    def lives(self) -> InstanceRows:
+        """Return when replicas were starting, ready, draining or down, once the run is over."""
+        return self._lives.rows()
+
+    def _keeper(self, pool: Pool) -> Keeper:
+        """Set a pool up with all the replicas that there can be."""
+        instances = []
+        for _ in range(max(pool.most, pool.replicas)):
+            first = len(self._replicas)
+            servers = self._servers(pool, first)
+            self._replicas += servers
+            instances.append(Instance(first, servers))
+
+        def make(first: int) -> Sequence[Replica]:
+            servers = self._servers(pool, first)
+            self._replicas[first : first + len(servers)] = servers
+            return servers
+
+        return Keeper(
+            self._env,
+            instances,
+            pool.replicas,
+            self._fleets[pool.service],
+            self._lives,
+            cold_start_s=pool.cold_start_s,
+            grace_s=pool.grace_s,
+            make=make,
+            on_ready=lambda: self._admit(pool.service),
+            on_lost=self._recover,
+        )
+
+    def _servers(self, pool: Pool, first: int) -> Sequence[Replica]:
+        """Return what the router sees of a new replica: itself, or its attention ranks, numbered from *first* on."""
+        number = pool.engine.attention_ranks
         if number == 1:
-            return [self._replica(pool, first + index, Replica) for index in range(pool.replicas)]
-        ranks = [self._replica(pool, first + index, Rank) for index in range(pool.replicas * number)]
-        for leader in range(0, len(ranks), number):
-            Lockstep(self._env, ranks[leader : leader + number])
+            return [self._replica(pool, first, Replica)]
+        ranks = [self._replica(pool, first + index, Rank) for index in range(number)]
+        Lockstep(self._env, ranks)
         return ranks
 
     def _replica(self, pool: Pool, index: int, kind: type[R]) -> R:
@@ -185,14 +252,51 @@ class Cluster:
             self._route(request)
 
     def _route(self, request: Request) -> None:
+        if self._env.now < self._router_returns_s or not self._fleets[request.service].ready:
+            self._gateway.hold(request)
+            return
         index = self._choices[request.service](request)
         self._replicas[index].submit(request)
         self._fleets[request.service].changed(index)
 
+    def _admit(self, service: int) -> None:
+        """Route those who wait for *service* at the gateway."""
+        if self._env.now >= self._router_returns_s:
+            for request in self._gateway.release(service):
+                self._route_now(request)
+
+    def _recover(self, requests: list[Request]) -> None:
+        """Send *requests*, which have lost their replica, to another one, or let them fail."""
+        for request in requests:
+            if begin_again(request, self._failures.in_flight, self._failures.max_retries):
+                self._route_now(request)
+            else:
+                self._done(request)
+
+    def _route_now(self, request: Request) -> None:
+        request.queued_s = self._env.now
+        self._route(request)
+
+    def _lose_router(self, for_s: float) -> None:
+        """Route nothing for so long."""
+        self._router_returns_s = max(self._router_returns_s, self._env.now + for_s)
+
+        def return_(_: Event) -> None:
+            for service in self._fleets:
+                self._admit(service)
+
+        Moment(self._env, self._router_returns_s, return_, CHANGES)
+
     def _done(self, request: Request) -> None:
         self._answered += 1
-        self._fleets[request.service].changed(request.replica)
+        if request.replica >= 0:
+            self._fleets[request.service].changed(request.replica)
+            self._keeper_of[request.replica].served(request.replica)
         self._client.ended(request, self._env.now)
         self._await_arrival()
         if self._on_progress is not None:
             self._on_progress(self._answered)
+        if self._answered == self._total:
+            self._disruptions.end()
+            for keeper in self._keepers:
+                keeper.close()

@@ -38,7 +38,7 @@ class Rank(Replica):
 
     def pace(self, batch: Batch) -> Pace:
         """Return the time of *batch* as if this rank alone were waited for."""
-        return self._cost.pace(batch, self._growing())
+        return self._pace(batch)
 
     def horizon(self, decision: Decision, pace_iterations: float) -> int:
         """Return how many iterations change nothing on this rank."""
@@ -67,6 +67,9 @@ class Rank(Replica):
     def _cut(self, stride: Stride) -> None:
         self.group.cut()
 
+    def _halt(self) -> None:
+        self.group.halt()
+
 
 class Lockstep:
     """The attention ranks of one replica."""
@@ -94,6 +97,12 @@ class Lockstep:
             for rank in self._ranks:
                 rank.shorten(iterations)
             self._schedule(stride.end_s(iterations), ENDS)
+
+    def halt(self) -> None:
+        """Stop for ever; all ranks are lost together."""
+        self._stride = None
+        if self._next is not None:
+            self._next.cancel()
 
     def _schedule(self, at_s: float, order: int) -> None:
         if self._next is not None:

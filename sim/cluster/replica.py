@@ -75,6 +75,9 @@ class Replica:
         self._stride: Stride | None = None
         self._next: Moment | None = None
         self._leaving: list[Request] = []  # given up while running: they leave when the stride ends
+        self._serving: dict[Request, None] = {}
+        self._lost = False
+        self._slowdown = 1.0
 
     @property
     def waiting(self) -> int:
@@ -107,6 +110,7 @@ class Replica:
             request.status, request.reason = Status.REJECTED, reason
             self._on_done(request)
             return
+        self._serving[request] = None
         self.outstanding += 1
         self.outstanding_tokens += request.input_tokens
         self.pending_tokens += request.input_tokens - request.expected_hit_tokens
@@ -122,6 +126,41 @@ class Replica:
         if self._stride is None and self._state.waiting:
             self._begin_at(self._env.now)
 
+    def slow_down(self, factor: float) -> None:
+        """Let every iteration from the next on take *factor* times as long as its cost says."""
+        self._slowdown = factor
+        if self._stride is not None:
+            self._cut(self._stride)
+
+    def lose(self) -> list[Request]:
+        """Stop for ever, with the iteration under way undone; return whom it served, who keep what they have got."""
+        self._lost = True
+        self._halt()
+        if self._stride is not None:
+            self._break_off(self._stride)
+        running = self._state.running
+        for request in self._serving:
+            self._deadlines.forget(request)
+            if request.admission >= 0:
+                if running.is_decoding(request):
+                    self._emissions.leave(request)
+                running.leave(request)
+        self._state.waiting.clear()
+        lost, self._serving = list(self._serving), {}
+        return lost
+
+    def _halt(self) -> None:
+        if self._next is not None:
+            self._next.cancel()
+
+    def _break_off(self, stride: Stride) -> None:
+        """Complete the iterations of *stride* that have ended before now; with prompts it has but one."""
+        self._stride = None
+        stride.iterations = stride.iterations_until(self._env.now) - 1
+        if stride.iterations:
+            self._complete_decodes(stride, stride.end_s())
+            self._write(stride)
+
     def _refusal(self, request: Request) -> str:
         if request.total_tokens > self._max_model_len:
             return f"{request.total_tokens} tokens exceed max_model_len {self._max_model_len}"
@@ -130,7 +169,7 @@ class Replica:
         return self._scheduler.never(request, self._kv)
 
     def _enqueue(self, request: Request) -> None:
-        if request.status is Status.FAILED:  # its client did not wait for the tokenisation
+        if request.status is Status.FAILED or self._lost:  # its client did not wait for the tokenisation
             return
         waiting, stride = self._state.waiting, self._stride
         refusal = self._scheduler.refusal(self._state)
@@ -163,6 +202,7 @@ class Replica:
 
     def _close(self, request: Request) -> None:
         """Tell that nothing more becomes of *request*."""
+        del self._serving[request]
         self.outstanding -= 1
         self.outstanding_tokens -= request.input_tokens
         if math.isnan(request.first_token_s):
@@ -210,9 +250,13 @@ class Replica:
 
     def _start(self, decision: Decision) -> None:
         batch = self._batch(decision)
-        pace = self._cost.pace(batch, self._growing())
+        pace = self._pace(batch)
         stride = self._stride_of(decision, batch, pace, self._horizon(decision, pace.iterations))
         self._schedule(stride.end_s(), self._end, ENDS)
+
+    def _pace(self, batch: Batch) -> Pace:
+        pace = self._cost.pace(batch, self._growing())
+        return pace if self._slowdown == 1 else pace.slowed(self._slowdown)
 
     def _growing(self) -> tuple[int, ...]:
         windows = self._state.running.windows

@@ -21,6 +21,10 @@ class Pace(NamedTuple):
     growth_s: float
     iterations: float
 
+    def slowed(self, factor: float) -> Pace:
+        """Return the pace of iterations that take *factor* times as long."""
+        return Pace(self.first_s * factor, self.growth_s * factor, self.iterations)
+
 
 class StepCost(Protocol):
     """A pure function of what an iteration computes: no clock, no queue, no randomness.

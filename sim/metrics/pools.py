@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.metrics.binding import Binding, binding_limit
+from sim.metrics.instances import InstanceRows, InstanceState
 from sim.metrics.power import GpuPower
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.profiles.prices import GpuPrice
@@ -37,6 +38,10 @@ class PoolContext:
         start the blocks that it holds at its end.
     gpu_price, gpu_power
         Price by the hour and power draw of one GPU, if known.
+    attention_ranks
+        Of a replica those that have rows of their own.
+    lives
+        When replicas, those of other pools included, were in which state; None: all of them always ready.
     time_shares
         Share of the iteration time by resource: ``compute``, ``memory``, ``link``, ``latency``, ``host``.
     """
@@ -49,6 +54,8 @@ class PoolContext:
     first: int = 0
     gpu_price: GpuPrice | None = None
     gpu_power: GpuPower | None = None
+    attention_ranks: int = 1
+    lives: InstanceRows | None = None
     time_shares: Mapping[str, float] = field(default_factory=dict)
 
     def has(self, replica: Ints) -> Bools:
@@ -60,17 +67,37 @@ class PoolContext:
         own = self.has(strides.replica)
         return strides if own.all() else strides.where(own)
 
+    @property
+    def own_lives(self) -> InstanceRows | None:
+        """The lives of its own replicas."""
+        return None if self.lives is None else self.lives.where(self.has(self.lives.replica))
+
+    def serving(self, duration_s: float) -> float:
+        """Return how many of its replicas, or ranks, could serve, on average over a run of *duration_s* [s]."""
+        if (lives := self.own_lives) is None:
+            return self.replicas
+        served_s = lives.time_s(InstanceState.READY, InstanceState.DRAINING)
+        return served_s * self.attention_ranks / duration_s if duration_s else math.nan
+
+    def paid_gpus(self, duration_s: float) -> float:
+        """Return how many of its GPUs are paid for, starting and draining included, on average over a run."""
+        if (lives := self.own_lives) is None:
+            return self.num_gpus
+        paid_s = lives.time_s(InstanceState.STARTING, InstanceState.READY, InstanceState.DRAINING)
+        gpus = self.num_gpus * self.attention_ranks / self.replicas
+        return paid_s * gpus / duration_s if duration_s else math.nan
+
 
 @dataclass(frozen=True, slots=True)
 class PoolSummary:
     """One pool in numbers; *busy_share* is the part of its replicas' time that iterations took.
 
-    *price* is of one GPU by the hour, *power* its draw; None: not known.
+    *num_gpus* are paid for on average. *price* is of one GPU by the hour, *power* its draw; None: not known.
     """
 
     name: str
     replicas: int
-    num_gpus: int
+    num_gpus: float
     completed: int
     output_tokens: int
     running_mean: float
@@ -116,12 +143,12 @@ def summarise_pool(pool: PoolContext, requests: RequestRows, strides: StrideRows
     """Return what came of *pool* in a run of *duration_s*."""
     completed = requests.completed & pool.has(requests.replica)
     own = pool.strides(strides)
-    replica_time_s = duration_s * pool.replicas
+    replica_time_s = duration_s * pool.serving(duration_s)
     busy_s = float(own.duration_s.sum())
     return PoolSummary(
         name=pool.name,
         replicas=pool.replicas,
-        num_gpus=pool.num_gpus,
+        num_gpus=pool.paid_gpus(duration_s),
         completed=int(completed.sum()),
         output_tokens=int(requests.emitted_tokens[completed].sum()),
         running_mean=float(np.dot(own.running, own.duration_s)) / duration_s if duration_s else math.nan,

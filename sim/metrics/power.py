@@ -27,6 +27,6 @@ class GpuPower:
         """Return the mean draw with iterations running for the share *busy* of the time [W]."""
         return self.idle_w + busy * (self.busy_w - self.idle_w)
 
-    def facility_w(self, busy: float, num_gpus: int) -> float:
+    def facility_w(self, busy: float, num_gpus: float) -> float:
         """Return the mean draw of a data centre for *num_gpus* accelerators that are busy for such a share [W]."""
         return self.mean_w(busy) * num_gpus * self.facility_factor

@@ -21,7 +21,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RequestRows:
-    """One row a request, in the order of the workload; times in seconds from the start, `nan` if never."""
+    """One row a request, in the order of the workload; times in seconds from the start, `nan` if never.
+
+    *discarded_s* is the time from first to last token of answers that were begun by replicas that were lost.
+    """
 
     request_id: list[str]
     arrival_s: Floats
@@ -34,6 +37,9 @@ class RequestRows:
     first_token_s: Floats
     last_token_s: Floats
     preemptions: Ints
+    retries: Ints
+    lost_tokens: Ints
+    discarded_s: Floats
     status: Ints
     reasons: list[str]
 
@@ -59,6 +65,9 @@ class RequestRows:
             first_token_s=floats("first_token_s"),
             last_token_s=floats("last_token_s"),
             preemptions=ints("preemptions"),
+            retries=ints("retries"),
+            lost_tokens=ints("lost_tokens"),
+            discarded_s=floats("discarded_s"),
             status=ints("status"),
             reasons=[request.reason for request in requests],
         )

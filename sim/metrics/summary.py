@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sim.metrics.binding import Binding, binding_limit
 from sim.metrics.emissions import peak_concurrency, peak_tokens_per_s
+from sim.metrics.fleet import FleetSummary, summarise_fleet
 from sim.metrics.gaps import GapHistogram, gaps_of, unexplained_gap_share
 from sim.metrics.intervals import SAMPLING_ONLY, Interval, latency_intervals
 from sim.metrics.latency import PERCENTILES, Distribution, Sample
@@ -57,9 +58,10 @@ class Summary:
     """A run in numbers. Counts and throughputs are of completed requests, times in seconds, rates per second.
 
     *latency* holds the distributions by ``ttft``, ``tpot``, ``itl``, ``e2el``; *objectives* the judgement of each
-    clause of the SLO by name; *gpu_power_w* is of a board on average, *facility_power_w* of the deployment with servers
-    and cooling; *price* is of one GPU, where all have the same; *intervals* the 90 % confidence intervals by key, in
-    the unit of the key. `None` is unknown.
+    clause of the SLO by name; *num_gpus* are paid for on average; *fleet* tells of replicas that come and go, if any;
+    *gpu_power_w* is of a board on average, *facility_power_w* of the deployment with servers and cooling; *price* is of
+    one GPU, where all have the same; *intervals* the 90 % confidence intervals by key, in the unit of the key. `None`
+    is unknown.
     """
 
     completed: int
@@ -77,7 +79,8 @@ class Summary:
     kv_utilization_mean: float
     kv_utilization_peak: float
     running_mean: float
-    num_gpus: int
+    num_gpus: float
+    fleet: FleetSummary | None
     pools: tuple[PoolSummary, ...]
     cost_usd_per_mtok_output: float | None
     energy_j_per_output_tok: float | None
@@ -133,6 +136,7 @@ class Summary:
                 **{name: _share_judgement(judged) for name, judged in self.shares.items()},
             },
             "binding_limit": self.binding.limit,
+            **(self.fleet.as_dict() if self.fleet else {}),
             **({"pools": [pool.as_dict() for pool in self.pools]} if len(self.pools) > 1 else {}),
             "steady_state": self.steadiness.verdict,
             "warm_up_s": self.steadiness.warm_up_s,
@@ -173,10 +177,13 @@ def summarise(requests: RequestRows, strides: StrideRows, context: RunContext) -
     kv_blocks = of_replicas(pools, lambda pool: pool.kv_blocks)
     block_size = of_replicas(pools, lambda pool: pool.block_size)[strides.replica]
     kv_block_s = float(np.dot(_mean_blocks(strides, block_size), strides.duration_s))
-    num_gpus = sum(pool.num_gpus for pool in pools)
     of_pools = tuple(summarise_pool(pool, requests, strides, duration_s) for pool in pools)
+    num_gpus = sum(pool.num_gpus for pool in of_pools)
     usd_per_hour = _together([pool.usd_per_hour for pool in of_pools])
     power_w = _together([pool.power_w for pool in of_pools])
+    serving = [pool.serving(duration_s) for pool in pools]
+    good = context.slo.good(requests) if context.slo else requests.completed
+    kv_room = sum(pool.kv_blocks * number for pool, number in zip(pools, serving, strict=True))
     return Summary(
         completed=int(completed.sum()),
         failed=int((~completed & (requests.status != Status.REJECTED)).sum()),
@@ -190,13 +197,14 @@ def summarise(requests: RequestRows, strides: StrideRows, context: RunContext) -
         max_concurrent_requests=peak_concurrency(requests),
         preemptions=int(requests.preemptions.sum()),
         prefix_hit_rate=_prefix_hit_rate(requests),
-        kv_utilization_mean=_ratio(kv_block_s, duration_s * float(kv_blocks.sum())),
+        kv_utilization_mean=_ratio(kv_block_s, duration_s * kv_room),
         kv_utilization_peak=_peak(strides, kv_blocks),
         running_mean=_ratio(float(np.dot(strides.running, strides.duration_s)), duration_s),
         num_gpus=num_gpus,
+        fleet=summarise_fleet(pools, requests, good),
         cost_usd_per_mtok_output=_per_token(usd_per_hour, duration_s / 3600, output_tokens / 1e6),
         energy_j_per_output_tok=_per_token(power_w, duration_s, output_tokens),
-        binding=binding_limit(strides, duration_s * len(kv_blocks), combined_shares(pools, strides)),
+        binding=binding_limit(strides, duration_s * sum(serving), combined_shares(pools, strides)),
         pools=of_pools,
         gpu_power_w=None if power_w is None else power_w / num_gpus,
         facility_power_w=_together([pool.facility_power_w for pool in of_pools]),

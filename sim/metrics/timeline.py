@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.metrics.instances import InstanceRows, InstanceState
 from sim.metrics.rows import RequestRows, StrideRows
 
 __all__ = ["Timeline", "timeline_of"]
@@ -20,7 +21,10 @@ _MOST_ROWS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """One row a window and replica, replica by replica: the window's start, and averages over its time."""
+    """One row a window and replica, replica by replica: the window's start, and averages over its time.
+
+    *ready* is the share of the window in which the replica was ready; None where replicas do not come and go.
+    """
 
     time_s: Floats
     replica: NDArray[np.int64]
@@ -28,9 +32,12 @@ class Timeline:
     waiting: Floats
     kv_utilization: Floats
     output_tok_s: Floats
+    ready: Floats | None = None
 
 
-def timeline_of(requests: RequestRows, strides: StrideRows, kv_blocks: Sequence[float]) -> Timeline:
+def timeline_of(
+    requests: RequestRows, strides: StrideRows, kv_blocks: Sequence[float], lives: InstanceRows | None = None
+) -> Timeline:
     """Average the strides over windows: a thousand, or fewer where many replicas would make too many rows.
 
     *kv_blocks* is the pool of each replica, by its number. Output tokens of a stride are spread evenly over its time.
@@ -49,7 +56,18 @@ def timeline_of(requests: RequestRows, strides: StrideRows, kv_blocks: Sequence[
         waiting=waiting,
         kv_utilization=blocks / pool,
         output_tok_s=tokens,
+        ready=None if lives is None else np.concatenate([_ready(lives, replica, edges_s) for replica in replicas]),
     )
+
+
+def _ready(lives: InstanceRows, replica: int, edges_s: Floats) -> Floats:
+    """Return the share of each window in which *replica*, or the one that it is a rank of, was ready."""
+    own = lives.replica == lives.replica[lives.replica <= replica].max()
+    ready = lives.where(own & (lives.state == InstanceState.READY))
+    spans = zip(ready.from_s, ready.to_s, strict=True)
+    before_s = sum((np.clip(edges_s - from_s, 0, to_s - from_s) for from_s, to_s in spans), np.zeros_like(edges_s))
+    share: Floats = np.diff(before_s) / np.diff(edges_s)
+    return share
 
 
 def _series(requests: RequestRows, strides: StrideRows, replica: int, edges_s: Floats) -> Floats:

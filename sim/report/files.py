@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.errors import UserError
+from sim.metrics.instances import InstanceRows, InstanceState
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.metrics.summary import Summary
 from sim.metrics.timeline import timeline_of
@@ -26,6 +27,7 @@ _REQUEST_COLUMNS = (
     *("request_id", "arrival_s", "input_tokens", "output_tokens", "cached_tokens", "replica"),
     *("ttft_s", "tpot_s", "e2e_s", "queue_s", "preemptions"),
 )
+_RETRY_COLUMNS = ("retries", "lost_tokens")
 _STRIDE_COLUMNS = tuple(name for name in StrideRows.__dataclass_fields__ if not name.startswith("odd_"))
 
 
@@ -55,12 +57,14 @@ def write_run(
     *,
     kv_blocks: Sequence[float],
     manifest: Mapping[str, Any],
+    lives: InstanceRows | None = None,
 ) -> list[Path]:
     """Write all files of a run into *folder*, which exists, and return their paths.
 
-    *kv_blocks* are those of each replica by its number, *manifest* what `manifest_of` returned.
+    *kv_blocks* are those of each replica by its number, *manifest* what `manifest_of` returned. With the
+    *lives* of replicas that come and go there is one file more.
     """
-    timeline = timeline_of(requests, strides, kv_blocks)
+    timeline = timeline_of(requests, strides, kv_blocks, lives)
     texts = {
         "result.json": to_json(summary.as_dict()) + "\n",
         "trace.perfetto.json": perfetto_trace(requests, strides),
@@ -71,6 +75,8 @@ def write_run(
         "strides.parquet": _columns(strides, _STRIDE_COLUMNS),
         "timeline.parquet": _columns(timeline, timeline.__dataclass_fields__),
     }
+    if lives is not None:
+        tables["instances.parquet"] = _instance_columns(lives)
     contents = {name: _parquet(columns) for name, columns in tables.items()}
     return write_files(folder, contents | {name: text.encode() for name, text in texts.items()})
 
@@ -103,12 +109,18 @@ def _request_columns(requests: RequestRows) -> dict[str, Any]:
     """Return the public columns: output tokens as asked for, and a status in words."""
     return {
         **_columns(requests, _REQUEST_COLUMNS),
+        **(_columns(requests, _RETRY_COLUMNS) if requests.lost_tokens.any() or requests.retries.any() else {}),
         "status": [_STATUS.get(Status(code), "failed") for code in requests.status.tolist()],
     }
 
 
+def _instance_columns(lives: InstanceRows) -> dict[str, Any]:
+    state = [InstanceState(code).name.lower() for code in lives.state.tolist()]
+    return _columns(lives, ("replica", "from_s", "to_s")) | {"state": state}
+
+
 def _columns(rows: object, names: Iterable[str]) -> dict[str, Any]:
-    return {name: getattr(rows, name) for name in names}
+    return {name: value for name in names if (value := getattr(rows, name)) is not None}
 
 
 def _parquet(columns: Mapping[str, Any]) -> bytes:

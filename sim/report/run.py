@@ -47,6 +47,7 @@ def write(result: Result, folder: Path) -> list[Path]:
         result.requests,
         result.strides,
         kv_blocks=[pool.setup.engine.num_blocks for pool in result.pools for _ in range(pool.replicas)],
+        lives=result.lives,
         manifest=manifest | {"experiment": _as_written(experiment), "defaults": _defaults(result)},
     )
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
+from sim.metrics.fleet import FleetSummary
 from sim.metrics.latency import PERCENTILES
 from sim.metrics.pools import PoolSummary
 from sim.metrics.slo import Judgement, ShareJudgement
@@ -109,6 +110,10 @@ def _statements(summary: Summary) -> Iterator[tuple[str, str]]:
     for name, judged in summary.shares.items():
         yield name.capitalize(), share(judged)
     yield "KV cache", _kv_cache(summary)
+    if summary.fleet is not None:
+        yield "Fleet", _fleet(summary.fleet)
+        if summary.fleet.replica_losses:
+            yield "Losses", _losses(summary.fleet, slo=bool(summary.objectives))
     if summary.cost_usd_per_mtok_output is not None:
         yield "Cost", _cost(summary, summary.cost_usd_per_mtok_output)
     if summary.energy_j_per_output_tok is not None:
@@ -151,8 +156,21 @@ def _kv_cache(summary: Summary) -> str:
     return f"{use}; prefix hits {hits}; {summary.preemptions:,} preemptions"
 
 
+def _fleet(fleet: FleetSummary) -> str:
+    ready = f"{number(fleet.ready_replicas_mean)} replicas ready on average, {fleet.ready_replicas_min} at least"
+    changes = f"{fleet.scale_events:,} starts and drains"
+    return f"{number(fleet.gpu_hours)} GPU-hours; {ready}; {_percent(fleet.availability)} available; {changes}"
+
+
+def _losses(fleet: FleetSummary, *, slo: bool) -> str:
+    lost = f"{fleet.replica_losses:,} replicas lost, {fleet.retries:,} retries, {fleet.lost_tokens:,} tokens lost"
+    answered = "answered within the SLO" if slo else "answered"
+    share = _percent(fleet.degraded_good_share)
+    return f"{lost}; {share} {answered} of those who came in the {format_seconds(fleet.degraded_s)} with fewer replicas"
+
+
 def _pool(pool: PoolSummary) -> str:
-    size = f"{pool.replicas} x {pool.num_gpus // pool.replicas} GPUs busy {_percent(pool.busy_share)}"
+    size = f"{pool.replicas} x {pool.num_gpus / pool.replicas:.3g} GPUs busy {_percent(pool.busy_share)}"
     load = f"{pool.completed:,} completed, {number(pool.running_mean)} running on average"
     return f"{size}; {load}; KV cache {_percent(pool.kv_utilization_peak)} at most; limited by {pool.binding.sentence}"
 

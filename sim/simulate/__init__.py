@@ -10,9 +10,10 @@ import numpy as np
 
 from sim.cluster import Cluster
 from sim.experiment import Experiment
+from sim.metrics.instances import InstanceRows
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.metrics.summary import RunContext, Summary, summarise
-from sim.simulate.pools import ReadyPool, ask_for_services, ready_pools
+from sim.simulate.pools import ReadyPool, ask_for_services, ready_pools, refuse_unknown_places
 from sim.simulate.setup import Setup, prepare
 from sim.simulate.uncertainty import capacity_warnings, model_error
 from sim.workload import generate
@@ -23,13 +24,17 @@ __all__ = ["ReadyPool", "Result", "Setup", "play", "prepare", "ready_pools", "si
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of an experiment: raw rows, what they do not tell, and the metrics computed from both."""
+    """What became of an experiment: raw rows, what they do not tell, and the metrics computed from both.
+
+    *lives* are those of the replicas, where they come and go.
+    """
 
     experiment: Experiment
     pools: Sequence[ReadyPool]
     traffic: Traffic
     requests: RequestRows
     strides: StrideRows
+    lives: InstanceRows | None
     context: RunContext
     summary: Summary
 
@@ -67,8 +72,8 @@ def simulate(
     """
     began_s = time.perf_counter()
     pools = pools or ready_pools(experiment)
-    traffic, requests, strides = play(experiment, pools, on_progress)
-    contexts = tuple(pool.context(strides) for pool in pools)
+    traffic, requests, strides, lives = play(experiment, pools, on_progress)
+    contexts = tuple(pool.context(strides, lives) for pool in pools)
     context = RunContext(
         pools=contexts,
         slo=experiment.slo,
@@ -77,13 +82,17 @@ def simulate(
         model_error=model_error(pools, contexts, requests, strides),
     )
     summary = summarise(requests, strides, context)
-    return Result(experiment, pools, traffic, requests, strides, context, summary)
+    return Result(experiment, pools, traffic, requests, strides, lives, context, summary)
 
 
 def play(
     experiment: Experiment, pools: Sequence[ReadyPool], on_progress: Callable[[int, int], None] | None = None
-) -> tuple[Traffic, RequestRows, StrideRows]:
-    """Serve the workload and return it with its raw rows, for callers that need no more than a few of them."""
+) -> tuple[Traffic, RequestRows, StrideRows, InstanceRows | None]:
+    """Serve the workload and return it with its raw rows, for callers that need no more than a few of them.
+
+    The last are the lives of the replicas; None where they do not come and go.
+    """
+    refuse_unknown_places(experiment, pools)
     traffic = generate(experiment.workload, experiment.seed, experiment.folder)
     _refuse_beyond_window(experiment, pools, traffic)
     ask_for_services(experiment, pools, traffic.requests)
@@ -94,8 +103,18 @@ def play(
         if on_progress is not None and (count % every == 0 or count == total):
             on_progress(count, total)
 
-    strides = Cluster([pool.to_run() for pool in pools], experiment.router, traffic, answered, experiment.seed).run()
-    return traffic, _as_seen(RequestRows.of(traffic.requests), pools), strides
+    fleet = Cluster(
+        [pool.to_run() for pool in pools],
+        experiment.router,
+        traffic,
+        answered,
+        experiment.seed,
+        failures=experiment.failures,
+        gateway_timeout_s=experiment.lifecycle.gateway_timeout_s,
+    )
+    strides = fleet.run()
+    lives = fleet.lives() if experiment.failures is not None else None
+    return traffic, _as_seen(RequestRows.of(traffic.requests), pools), strides, lives
 
 
 def _as_seen(requests: RequestRows, pools: Sequence[ReadyPool]) -> RequestRows:

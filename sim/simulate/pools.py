@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -10,6 +11,8 @@ import numpy as np
 
 from sim import cluster
 from sim.experiment import Experiment, Pool, experiment_of
+from sim.failures import Loss, Topology
+from sim.metrics.instances import InstanceRows
 from sim.metrics.pools import PoolContext
 from sim.metrics.rows import StrideRows
 from sim.request import Request
@@ -19,7 +22,7 @@ from sim.simulate.prices import gpu_price
 from sim.simulate.setup import Setup, prepare
 from sim.workload.streams import stream
 
-__all__ = ["ReadyPool", "ask_for_services", "experiments_of", "ready_pools"]
+__all__ = ["ReadyPool", "ask_for_services", "experiments_of", "ready_pools", "refuse_unknown_places"]
 
 _DEPLOYMENT = ("gpu", "replicas", "parallelism", "quantization")
 
@@ -45,23 +48,40 @@ class ReadyPool:
     @property
     def replicas(self) -> int:
         """What the router chooses among: replicas, or the attention ranks of all of them."""
-        return self.experiment.deployment.replicas * self.setup.engine.attention_ranks
+        return self.most * self.setup.engine.attention_ranks
+
+    @property
+    def most(self) -> int:
+        """Most replicas that there can be, those included that start or drain."""
+        failures = self.experiment.failures
+        return self.experiment.deployment.replicas + (0 if failures is None else failures.max_surge)
 
     def to_run(self) -> cluster.Pool:
         """Return it as the cluster runs it."""
-        return cluster.Pool(self.setup.engine, self.experiment.deployment.replicas, self.service)
+        deployment, lifecycle = self.experiment.deployment, self.experiment.lifecycle
+        return cluster.Pool(
+            self.setup.engine,
+            deployment.replicas,
+            self.service,
+            gpus=deployment.parallelism.gpus,
+            most=self.most,
+            cold_start_s=lifecycle.start_s(self.setup.model.weight_bytes(deployment.quantization)),
+            grace_s=math.inf if lifecycle.grace_s is None else lifecycle.grace_s,
+        )
 
-    def context(self, strides: StrideRows) -> PoolContext:
+    def context(self, strides: StrideRows, lives: InstanceRows | None = None) -> PoolContext:
         """Return what the rows of a run do not tell of it."""
         deployment, engine = self.experiment.deployment, self.setup.engine
         context = PoolContext(
             name=self.name,
             first=self.first,
             replicas=self.replicas,
-            num_gpus=deployment.replicas * deployment.parallelism.gpus,
+            num_gpus=self.most * deployment.parallelism.gpus,
             kv_blocks=engine.num_blocks,
             block_size=engine.block_size,
             gpu_price=gpu_price(self.experiment),
+            attention_ranks=engine.attention_ranks,
+            lives=lives,
         )
         shares = time_shares(context.strides(strides), engine.cost)
         power = gpu_power(self.experiment, self.setup.hardware, shares)
@@ -115,6 +135,20 @@ def ready_pools(experiment: Experiment) -> list[ReadyPool]:
         pools.append(ReadyPool(name, alone, prepare(alone), service, first))
     _shares(experiment, pools)
     return pools
+
+
+def refuse_unknown_places(experiment: Experiment, pools: Sequence[ReadyPool]) -> None:
+    """Raise `ConfigError` where an event of `failures` happens to what is not there."""
+    if experiment.failures is None:
+        return
+    gpus = [pool.experiment.deployment.parallelism.gpus for pool in pools for _ in range(pool.most)]
+    topology = Topology.of(gpus, experiment.failures.gpus_per_node)
+    for place, event in enumerate(experiment.failures.events):
+        which = getattr(event, "which", 0)
+        what = event.what if isinstance(event, Loss) else "replica"
+        if which >= topology.units(what):
+            there = f"there are {topology.units(what)}, from 0"
+            raise experiment.error(f"failures.events.{place}.which", f"no {what} has the number {which}: {there}")
 
 
 def ask_for_services(experiment: Experiment, pools: Sequence[ReadyPool], requests: Sequence[Request]) -> None:

@@ -186,13 +186,14 @@ def _fleet(result: Result, costs: Costs) -> Fleet:
     known = True
     for pool, summary in zip(result.pools, result.summary.pools, strict=True):
         deployment = pool.experiment.deployment
+        own = pool.most * deployment.parallelism.gpus
         spare = costs.spare_replicas * deployment.parallelism.gpus
-        gpus += summary.num_gpus + spare
+        gpus += own + spare
         if summary.power is None or summary.power_w is None or pool.setup.hardware.tdp_w is None:
             known = False
             continue
-        limit_w += (summary.num_gpus + spare) * pool.setup.hardware.tdp_w
-        idle_w += (summary.num_gpus + spare) * summary.power.idle_w
+        limit_w += (own + spare) * pool.setup.hardware.tdp_w
+        idle_w += (own + spare) * summary.power.idle_w
         busy_w += summary.power_w + spare * summary.power.idle_w
     return Fleet(gpus, limit_w, idle_w, busy_w) if known else Fleet(gpus)
 

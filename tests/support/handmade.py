@@ -20,7 +20,10 @@ def requests_of(*rows):
             name: np.array([row[place] for row in rows], dtype=np.float64)
             for place, name in enumerate(("arrival_s", "admitted_s", "first_token_s", "last_token_s"))
         },
-        **dict.fromkeys(("cached_tokens", "replica", "preemptions"), np.zeros(count, dtype=np.int64)),
+        **dict.fromkeys(
+            ("cached_tokens", "replica", "preemptions", "retries", "lost_tokens"), np.zeros(count, dtype=np.int64)
+        ),
+        "discarded_s": np.zeros(count),
         "input_tokens": np.full(count, 100, dtype=np.int64),
         "output_tokens": np.array([row[4] for row in rows], dtype=np.int64),
         "emitted_tokens": np.array([row[4] for row in rows], dtype=np.int64),
@@ -49,6 +52,9 @@ def completed(arrival_s, queue_s, ttft_s, e2e_s, output_tokens=10):
         cached_tokens=zeros,
         replica=zeros,
         preemptions=zeros,
+        retries=zeros,
+        lost_tokens=zeros,
+        discarded_s=np.zeros(len(arrival_s)),
         status=zeros + Status.COMPLETED,
         reasons=[""] * len(arrival_s),
     )

@@ -1,0 +1,55 @@
+"""The section ``lifecycle:`` of an experiment: how replicas start and stop, and how long requests wait for one."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sim.units import BytesPerSecond, Seconds
+
+__all__ = ["Lifecycle"]
+
+
+class Lifecycle(BaseModel):
+    """How a replica comes and goes.
+
+    A start takes what it takes to get the node, to read the weights, to start the engine and to warm it up. By default
+    the node is there already, and the rest is as published: vLLM's start without weights to speak of (OPT-125M) took
+    25 s, and with a 27B model in FP8 on two accelerators 72 s (er0080/vllm-benchmarking, hardware-verification.md), of
+    which 16 s are the weights at the 1.67 GB/s of a stock loader (84 s for 140 GB, ServerlessLLM, OSDI 2024).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cold_start_s: Seconds | None = Field(
+        None, ge=0, allow_inf_nan=False, description="The whole of a start, instead of the sum of its parts [s]."
+    )
+    provisioning_s: Seconds = Field(
+        0.0, ge=0, allow_inf_nan=False, description="Until a node with the image is there; in a cloud minutes [s]."
+    )
+    storage_bandwidth: BytesPerSecond = Field(
+        1.67e9, gt=0, allow_inf_nan=False, description="At which a replica reads its weights, all ranks together [B/s]."
+    )
+    engine_start_s: Seconds = Field(
+        25.0, ge=0, allow_inf_nan=False, description="Start of the engine's processes [s]."
+    )
+    warm_up_s: Seconds = Field(
+        31.0, ge=0, allow_inf_nan=False, description="Compilation and capture of graphs, once weights are there [s]."
+    )
+    grace_s: Seconds | None = Field(
+        None,
+        ge=0,
+        allow_inf_nan=False,
+        description="A replica that drains is lost after it (30 s in Kubernetes); missing: it answers all it has [s].",
+    )
+    gateway_timeout_s: Seconds = Field(
+        300.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Longest wait of a request while no replica is ready, as Knative's default [s].",
+    )
+
+    def start_s(self, weight_bytes: float) -> float:
+        """Return the time from the wish for a replica until it is ready [s]."""
+        if self.cold_start_s is not None:
+            return self.cold_start_s
+        return self.provisioning_s + weight_bytes / self.storage_bandwidth + self.engine_start_s + self.warm_up_s
