@@ -17,7 +17,9 @@ class Capacity(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    factor: float = Field(gt=0, description="Tokens that a slot takes at most, over the mean of all slots.")
+    factor: float = Field(
+        gt=0, examples=[1.5], description="Tokens that a slot takes at most, over the mean of all slots."
+    )
     beyond: Literal["drop", "overflow"] = Field("drop", description="drop: lost; overflow: to slots with room.")
 
     def limit(self, taken: Integers) -> Floats:

@@ -11,9 +11,9 @@ from sim.report.table import number
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["show"]
+__all__ = ["TITLES", "show"]
 
-_TITLES = {
+TITLES = {
     "output_throughput": "output tok/s",
     "output_tok_s_per_gpu": "output tok/s/GPU",
     "request_throughput": "requests/s",
@@ -56,7 +56,7 @@ def _results(comparison: Mapping[str, Any]) -> Table:
     for other in others:
         for heading in (other["other"], "ratio", "difference, 90 %"):
             table.add_column(heading, justify="right", no_wrap=True)
-    for key, title in _TITLES.items():
+    for key, title in TITLES.items():
         if not all(key in other for other in others):
             continue
         cells = [cell for other in others for cell in _difference(other[key])]

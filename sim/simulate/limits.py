@@ -11,7 +11,7 @@ from sim.batch import Batch, Chunk
 from sim.cost import StepCost
 from sim.metrics.rows import StrideRows
 
-__all__ = ["prefill_share", "sampled_batches", "time_shares"]
+__all__ = ["batch_of", "prefill_share", "sampled_batches", "time_shares"]
 
 _SAMPLES = 200
 
@@ -44,10 +44,10 @@ def sampled_batches(strides: StrideRows, cost: StepCost) -> Iterator[tuple[Batch
     at_s = (np.arange(_SAMPLES) + 0.5) / _SAMPLES * busy_s[-1]
     rows, counts = np.unique(np.searchsorted(busy_s, at_s), return_counts=True)
     for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
-        yield _batch(strides, row, cost.windows), count / _SAMPLES
+        yield batch_of(strides, row, cost.windows), count / _SAMPLES
 
 
-def _batch(strides: StrideRows, row: int, windows: tuple[int, ...]) -> Batch:
+def batch_of(strides: StrideRows, row: int, windows: tuple[int, ...]) -> Batch:
     """Return what the middle iteration of a stride computes; its chunks taken as equal and without a past."""
     chunks, tokens = int(strides.chunks[row]), int(strides.prefill_tokens[row])
     decodes = int(strides.decodes[row])
@@ -59,8 +59,3 @@ def _batch(strides: StrideRows, row: int, windows: tuple[int, ...]) -> Batch:
         decode_window_tokens=tuple(min(context, decodes * window) for window in windows),
         sampled=decodes + chunks,
     )
-
-
-def batch_of(strides: StrideRows, row: int, windows: tuple[int, ...]) -> Batch:
-    """Return what the middle iteration of a stride computes; see `time_shares`."""
-    return _batch(strides, row, windows)

@@ -17,8 +17,12 @@ from sim.policy import Policy
 
 __all__ = ["Control", "Form", "Node", "Section", "Variants", "at", "form_of", "proposed"]
 
-Form = Literal["whole", "number", "choice", "flag", "text", "file"]
-_ACRONYMS = {"moe": "MoE"} | {word: word.upper() for word in ("tp", "pp", "dp", "ep", "gpu", "kv", "mlp", "usd", "cv")}
+Form = Literal["whole", "number", "choice", "flag", "text", "file", "words", "wholes"]
+"""``words`` and ``wholes`` are lists; any other is one value."""
+_ACRONYMS = {"moe": "MoE", "kwh": "kWh"} | {
+    word: word.upper() for word in ("tp", "pp", "dp", "ep", "gpu", "kv", "mlp", "usd", "cv")
+}
+_VAGUE = {"kind", "name", "path", "version", "seed", "mean", "share", "tokens"}
 _UNIT = re.compile(r"\[([^\[\]]+)\]")
 
 
@@ -33,7 +37,7 @@ class Control:
     label, help
         The field's name in words, with its unit; and its description.
     choices
-        Of a ``choice``; empty for any other form.
+        Of a ``choice``, or of each of the ``words``; empty for any other form.
     low, high
         Bounds, inclusive or not; None without one.
     optional
@@ -101,6 +105,7 @@ class _Shape:
     literals: list[Any] = field(default_factory=list)
     bounds: list[Any] = field(default_factory=list)
     optional: bool = False
+    many: bool = False
 
     def add(self, annotation: Any, metadata: Iterable[Any] = ()) -> None:
         for one in metadata:
@@ -113,6 +118,9 @@ class _Shape:
                 self.add(each)
         elif origin is Literal:
             self.literals += get_args(annotation)
+        elif origin is tuple and len(get_args(annotation)) == 2 and get_args(annotation)[1] is Ellipsis:
+            self.many = True
+            self.add(get_args(annotation)[0])
         elif annotation is type(None):
             self.optional = True
         else:
@@ -155,17 +163,19 @@ def _node(path: str, name: str, info: FieldInfo) -> Node | None:
     shape.add(info.annotation, info.metadata)
     text = info.description or ""
     default = None if info.is_required() else info.get_default(call_default_factory=True)
+    if shape.models and shape.many:
+        return None
     if len(shape.models) == 1 and not issubclass(shape.models[0], Policy):
         only = shape.models[0]
-        return None if _is_free(only) else Section(path, _label(name, text), text, only, shape.optional)
+        return None if _is_free(only) else Section(path, _label(path, text), text, only, shape.optional)
     if shape.models:
         models = {str(each.model_fields["kind"].default): each for each in shape.models}
-        return Variants(path, _label(name, text), text, models, shape.optional, getattr(default, "kind", None))
+        return Variants(path, _label(path, text), text, models, shape.optional, getattr(default, "kind", None))
     form = _form(shape)
     if form is None:
         return None
     low, high = _bounds(shape.bounds)
-    return Control(path, _label(name, text), text, form, tuple(shape.literals), low, high, shape.optional, default)
+    return Control(path, _label(path, text), text, form, tuple(shape.literals), low, high, shape.optional, default)
 
 
 def _is_free(model: type[BaseModel]) -> bool:
@@ -174,6 +184,8 @@ def _is_free(model: type[BaseModel]) -> bool:
 
 
 def _form(shape: _Shape) -> Form | None:
+    if shape.many:
+        return "words" if shape.literals or shape.types == [str] else "wholes" if shape.types == [int] else None
     if shape.literals:
         return "text" if shape.types else "choice"
     single = [each for each in shape.types if get_origin(each) is not dict]  # by a key each is for the YAML
@@ -193,8 +205,14 @@ def _bounds(metadata: Sequence[Any]) -> tuple[float | None, float | None]:
     return low, high  # type: ignore[return-value]  # every bound of an experiment is a number
 
 
-def _label(name: str, description: str) -> str:
-    """Return the words of a name, and its unit: ``gpu_hour_usd`` is ``GPU hour USD [$/h]``."""
+def _label(path: str, description: str) -> str:
+    """Return the words of a field, and its unit: ``prices.gpu_hour_usd`` is ``GPU hour USD [$/h]``.
+
+    A name that says nothing without the field around it has that, too: ``engine.kind`` is ``Engine kind``.
+    """
+    *around, name = path.split(".")
+    if name in _VAGUE and around:
+        name = f"{around[-1]}_{name}"
     words = [_ACRONYMS.get(word, word) for word in name.split("_")]
     if len(words) > 1 and words[-1] in ("s", "w"):
         del words[-1]  # the unit says it

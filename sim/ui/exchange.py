@@ -21,11 +21,12 @@ from sim.ui.uploads import plain
 __all__ = ["draw_exchange"]
 
 
-def draw_exchange(state: State, experiment: Experiment | None) -> None:
-    """Draw the YAML with its downloads, and a place for somebody's own."""
+def draw_exchange(state: State, experiment: Experiment | None, command: str = "run") -> None:
+    """Draw the YAML with its downloads, and a place for somebody's own; *command* gives the same figures."""
     st.subheader("This experiment as a file", anchor=False)
     st.caption(
-        "`python -m sim run experiment.yaml` gives the same figures. The address of this page restores all of it."
+        f"`python -m sim {command} experiment.yaml` gives the same figures."
+        " The address of this page restores all of it."
     )
     with st.container(horizontal=True):
         st.download_button(
@@ -46,8 +47,7 @@ def _known(experiment: Experiment | None) -> Result | None:
     if experiment is None:
         return None
     try:
-        job = results.ask_run(experiment)
-        return job.result() if job.finished else None
+        return results.known_run(experiment)
     except Exception:  # what went wrong is said where the result would be
         return None
 

@@ -26,7 +26,9 @@ _PROFILES: dict[str, Kind] = {
     "engine.all_to_all.library": "calibrated/all_to_all",
     "workload.lengths.name": "workloads",
     "workload.arrivals.profile": "workloads",
+    "search.gpus": "hardware",
 }
+_DEGREES = [2**power for power in range(8)]
 _OBJECTIVES = ("ttft_p95", "tpot_p95", "e2e_p95")
 _LATENCIES = {"ttft": "Time to first token", "tpot": "Time per output token", "itl": "Inter-token", "e2e": "End to end"}
 
@@ -63,6 +65,14 @@ class Drawing:
             else:
                 self._variants(node)
 
+    def choose(self, node: Node) -> list[Node]:
+        """Draw the choice of a policy's kind alone, and return the fields of that kind."""
+        if not isinstance(node, Variants):
+            return []
+        self.drawn.add(node.path)
+        kind = self._kind(node)
+        return list(node.nodes(kind)) if kind in node.models else []
+
     def complain(self, path: str) -> None:
         """Show the error here if it is about *path*, or about something below it that was not drawn."""
         error = self.error
@@ -88,6 +98,13 @@ class Drawing:
         self.complain(section.path)
 
     def _variants(self, node: Variants) -> None:
+        kind = self._kind(node)
+        if kind in node.models:
+            self.draw(node.nodes(kind))
+        self.complain(node.path)
+
+    def _kind(self, node: Variants) -> str:
+        """Draw the choice of a kind, and return what is written, else what holds; empty if nothing does."""
         written = self.state.value(node.path) or {}
         kind = written.get("kind")
         key = self._key(node.path, "kind")
@@ -107,15 +124,14 @@ class Drawing:
             help=_help(node.help, node.models, kind or used),
             on_change=self._writer(node.path, key, chosen),
         )
-        shown = str(kind or node.default)
-        if shown in node.models:
-            self.draw(node.nodes(shown))
         self.complain(f"{node.path}.kind")
-        self.complain(node.path)
+        return str(kind or node.default or "")
 
     def _control(self, control: Control) -> None:
         choices = self._choices(control)
-        if choices is not None:
+        if control.form in ("words", "wholes"):
+            self._several(control, choices)
+        elif choices is not None:
             self._choice(control, choices)
         elif control.form in ("whole", "number"):
             self._number(control)
@@ -125,8 +141,10 @@ class Drawing:
 
     def _choices(self, control: Control) -> list[Any] | None:
         """Return what can be chosen: of the field itself, of the profiles or of the uploads; None: anything."""
-        if control.form == "choice":
+        if control.form == "choice" or control.choices:
             return list(control.choices)
+        if control.form == "wholes":
+            return _DEGREES
         if control.form == "flag":
             return [True, False]
         own = self.state.uploads.names_for(control.path)
@@ -160,15 +178,31 @@ class Drawing:
             on_change=self._writer(control.path, key, lambda choice: choice),
         )
 
+    def _several(self, control: Control, choices: list[Any] | None) -> None:
+        written = self.state.value(control.path)
+        value = written if isinstance(written, list) else []
+        key = self._key(control.path, control.form)
+        used = self._used(control)
+        st.multiselect(
+            control.label,
+            list(dict.fromkeys((*(choices or []), *value))),
+            value,
+            key=key,
+            help=_written(control.help),
+            placeholder=", ".join(map(str, used)) if used else "default",
+            on_change=self._writer(control.path, key, lambda chosen: list(chosen) or None),
+        )
+
     def _number(self, control: Control) -> None:
         whole, value = control.form == "whole", _number(self.state.value(control.path))
         convert: type = int if whole else float
         key = self._key(control.path, control.form)
         used = self._used(control)
+        inside = value is None or _is_within(control, value)  # else the message below says so
         st.number_input(
             control.label,
-            None if control.low is None else convert(control.low),
-            None if control.high is None else convert(control.high),
+            None if control.low is None or not inside else convert(control.low),
+            None if control.high is None or not inside else convert(control.high),
             None if value is None else convert(value),
             step=1 if whole else _step(value if value is not None else used),
             format="%d" if whole else "%g",
@@ -199,7 +233,7 @@ class Drawing:
         return control.default if used is None else used
 
     def _key(self, path: str, of: str) -> str:
-        return f"{path}|{of}|{self.state.generation}"
+        return f"{path}|{of}|{self.state.generation}|{self.state.name}"
 
     def _writer(self, path: str, key: str, value_of: Callable[[Any], Any]) -> Callable[[], None]:
         def write() -> None:
@@ -229,7 +263,7 @@ def draw_objectives(drawing: Drawing) -> None:
     for name in dict.fromkeys((*_OBJECTIVES, *written)):
         metric, _, percent = name.partition("_p")
         bound_s = _number(written.get(name))
-        key = f"slo.{name}|{state.generation}"
+        key = f"slo.{name}|{state.generation}|{state.name}"
 
         def write(name: str = name, key: str = key) -> None:
             bound_ms = st.session_state[key]
@@ -249,6 +283,10 @@ def draw_objectives(drawing: Drawing) -> None:
         )
         drawing.complain(f"slo.{name}")
     drawing.complain("slo")
+
+
+def _is_within(control: Control, value: float) -> bool:
+    return (control.low is None or control.low <= value) and (control.high is None or value <= control.high)
 
 
 def _default(used: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from sim.errors import ConfigError
 from sim.yamlfile import Document, parse_yaml
 
-__all__ = ["data_of", "pruned", "query_of"]
+__all__ = ["data_of", "joined", "parted", "pruned", "query_of"]
 
 Data = dict[str, Any]
 
@@ -36,6 +36,16 @@ def data_of(query: Mapping[str, str], base: Document) -> Data:
     for path, text in query.items():
         document = document.override(f"{path}={text}")
     return pruned(document.data)
+
+
+def joined(query: Mapping[str, str]) -> str:
+    """Return a *query* as one text, a setting a line."""
+    return "\n".join(f"{path}={text}" for path, text in query.items())
+
+
+def parted(text: str) -> dict[str, str]:
+    """Return the query that `joined` made *text* of; lines without a ``=`` are passed over."""
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
 
 
 def pruned(data: Data) -> Data:

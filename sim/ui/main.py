@@ -6,14 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
-from sim.ui.pages import explore, moe
+from sim.ui.pages import compare, cost, explore, moe, plan, report
 from sim.ui.session import PAGE
 
 __all__ = ["main"]
 
 Draw = Callable[[], None]
 
-_PAGES: dict[str, Draw] = {"Explore": explore.draw, "MoE": moe.draw}
+_PAGES: dict[str, Draw] = {
+    "Explore": explore.draw,
+    "Compare": compare.draw,
+    "Plan": plan.draw,
+    "Cost": cost.draw,
+    "Report": report.draw,
+    "MoE": moe.draw,
+}
 
 
 def main(more: Mapping[str, Draw] | None = None) -> None:

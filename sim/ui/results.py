@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from sim.experiment import Experiment
 from sim.simulate import Result, simulate
+from sim.study.cheapest import find_cheapest
+from sim.study.compare import Comparison, compare, play_seeds
+from sim.study.dossier import dossier_of
 from sim.study.key import Keys
+from sim.study.laboratory import Laboratory
+from sim.study.money import Money, money_of
+from sim.study.search import Answer, answer_of
 from sim.ui.jobs import Job, OnProgress, start
 
-__all__ = ["Kept", "ask_run", "runs"]
+__all__ = [
+    "Kept",
+    "ask_comparison",
+    "ask_money",
+    "ask_report",
+    "ask_run",
+    "ask_search",
+    "comparisons",
+    "known_run",
+    "monies",
+    "reports",
+    "runs",
+    "searches",
+]
 
 T = TypeVar("T")
 
@@ -36,6 +57,11 @@ class Kept:
                 self._jobs.popitem(last=False)[1].cancel()
             return job
 
+    def get(self, key: Any) -> Job[Any] | None:
+        """Return the job with that *key*, if it was asked for."""
+        with self._lock:
+            return self._jobs.get(key)
+
     def forget(self, job: Job[Any]) -> None:
         """Let *job* begin anew when it is asked for again."""
         with self._lock:
@@ -44,6 +70,73 @@ class Kept:
 
 
 runs = Kept()
+monies = Kept()
+
+
+def ask_money(experiment: Experiment) -> Job[Money]:
+    """Return what *experiment* costs, which is computed now unless it is known; raise as `ask_run` does."""
+    key = Keys().of(experiment)
+
+    def work(on_progress: OnProgress) -> Money:
+        return money_of(experiment, simulate(experiment, on_progress))
+
+    return monies.ask(key, work)
+
+
+reports = Kept(8)
+
+
+def ask_report(experiment: Experiment) -> Job[dict[str, Any]]:
+    """Return all that the report of *experiment* shows, as `dossier_of` gathers it; raise as `ask_run` does."""
+
+    def work(on_progress: OnProgress) -> dict[str, Any]:
+        laboratory = Laboratory(on_run=lambda runs: on_progress(runs, 0))
+        return dossier_of(experiment, find_cheapest(experiment, laboratory), laboratory)
+
+    return reports.ask(_search_key(experiment), work)
+
+
+comparisons = Kept()
+
+
+def ask_comparison(sides: Mapping[str, Experiment], replications: int) -> Job[Comparison]:
+    """Return the comparison of *sides* by their names, the first with each other; raise as `ask_run` does."""
+    keys = Keys()
+    key = json.dumps([[name, keys.of(experiment)] for name, experiment in sides.items()] + [replications])
+
+    def work(on_progress: OnProgress) -> Comparison:
+        rounds = itertools.count(1)
+
+        def ran() -> None:
+            on_progress(next(rounds), len(sides) * replications)
+
+        played = [
+            play_seeds(name, experiment, range(experiment.seed, experiment.seed + replications), ran)
+            for name, experiment in sides.items()
+        ]
+        return compare(played)
+
+    return comparisons.ask(key, work)
+
+
+searches = Kept()
+
+
+def ask_search(experiment: Experiment) -> Job[Answer]:
+    """Return the search of *experiment*, which begins now unless its answer is known; raise as `ask_run` does.
+
+    Its progress is the number of runs so far, of which nobody knows how many there will be.
+    """
+
+    def work(on_progress: OnProgress) -> Answer:
+        return answer_of(experiment, Laboratory(on_run=lambda runs: on_progress(runs, 0)))
+
+    return searches.ask(_search_key(experiment), work)
+
+
+def _search_key(experiment: Experiment) -> str:
+    asked = "" if experiment.search is None else experiment.search.model_dump_json()
+    return f"{Keys().of(experiment)} {asked}"
 
 
 def ask_run(experiment: Experiment) -> Job[Result]:
@@ -53,3 +146,9 @@ def ask_run(experiment: Experiment) -> Job[Result]:
     """
     key = Keys().of(experiment)
     return runs.ask(key, lambda on_progress: simulate(experiment, on_progress))
+
+
+def known_run(experiment: Experiment) -> Result | None:
+    """Return the run of *experiment* if it has finished; raise what ended it."""
+    job = runs.get(Keys().of(experiment))
+    return job.result() if job is not None and job.finished else None

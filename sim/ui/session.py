@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from sim.errors import UserError
 from sim.ui.state import State
 from sim.ui.uploads import Uploads, plain
 
-__all__ = ["PAGE", "show_in_url", "state_of", "take_from", "tell_link_problem", "uploads"]
+__all__ = [
+    "PAGE",
+    "SIDE",
+    "asked_query",
+    "go_to",
+    "show_in_url",
+    "state_of",
+    "take_from",
+    "tell_link_problem",
+    "uploads",
+]
 
 PAGE = "page"
 """Key of the page's title, in the query of the URL and in the session."""
+SIDE = "side"
+"""Begin of the keys of further experiments, in the query of the URL."""
 _PROBLEM = "problem of the link"
 
 
@@ -34,12 +48,23 @@ def state_of(page: str, worked_example: str) -> State:
     return kept
 
 
-def _take_link(state: State) -> None:
-    """Read the query of the URL, once: from then on it follows the page."""
+def go_to(title: str) -> None:
+    """Let the next run draw the page of that *title*; only to be called back by a widget."""
+    st.session_state[PAGE] = title
+
+
+def asked_query() -> dict[str, str]:
+    """Return the query of the URL, if it is for the page that is drawn."""
     query = st.query_params.to_dict()
     asked = query.pop(PAGE, None)
     if asked is not None and asked.casefold() != str(st.session_state.get(PAGE)).casefold():
-        return
+        return {}
+    return query
+
+
+def _take_link(state: State) -> None:
+    """Read the query of the URL, once: from then on it follows the page."""
+    query = {key: text for key, text in asked_query().items() if not key.startswith(SIDE)}
     try:
         if query:
             state.read_query(query)
@@ -60,8 +85,8 @@ def tell_link_problem() -> None:
         st.error(f"The link could not be read, so this is the worked example. {problem}")
 
 
-def show_in_url(state: State) -> None:
-    """Let the URL restore what the page shows."""
-    query = {PAGE: str(st.session_state[PAGE]).casefold()} | state.query
+def show_in_url(state: State, more: Mapping[str, str] | None = None) -> None:
+    """Let the URL restore what the page shows: *state*, and what *more* of it there is."""
+    query = {PAGE: str(st.session_state[PAGE]).casefold()} | state.query | dict(more or {})
     if st.query_params.to_dict() != query:
         st.query_params.from_dict(query)

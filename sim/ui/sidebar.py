@@ -37,7 +37,7 @@ _DRAWERS = {
 
 def draw_sidebar(state: State, experiment: Experiment | None, error: UserError | None) -> Drawing:
     """Draw all fields of *state*; *error* is shown at the field that it is about."""
-    drawing = Drawing(state, used_values(experiment), error, {"name", "sweep"})
+    drawing = Drawing(state, used_values(experiment), error, {"name", "sweep", "search"})
     nodes = list(form_of(Experiment))
     for heading, paths in _COMMON.items():
         st.subheader(heading, anchor=False)

@@ -34,12 +34,15 @@ class State:
         The experiment as plain data; never changed in place.
     generation
         Part of the keys of widgets, so that they begin anew when the data come from elsewhere.
+    name
+        Also part of these keys, where a page shows several experiments.
     """
 
     worked_example: str
     uploads: Uploads
     data: Data = field(default_factory=dict)
     generation: int = 0
+    name: str = ""
 
     def __post_init__(self) -> None:
         """Begin with the worked example."""
@@ -77,6 +80,10 @@ class State:
         document = parse_yaml(text, str(self.uploads.folder / FILE_NAME))
         self._checked(document)
         self._replace(pruned(document.data))
+
+    def take(self, document: Document) -> None:
+        """Take over the data of a *document* that was checked before."""
+        self._replace(pruned(copy.deepcopy(document.data)))
 
     def reset(self) -> None:
         """Begin again with the worked example."""

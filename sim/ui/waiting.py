@@ -13,7 +13,7 @@ from sim.ui.results import Kept
 from sim.ui.uploads import plain
 from sim.units import format_seconds
 
-__all__ = ["refused", "result_of"]
+__all__ = ["instead", "refused", "result_of", "when_done"]
 
 T = TypeVar("T")
 
@@ -56,10 +56,29 @@ def _progress(job: Job[T], what: str) -> None:
     if job.finished:
         st.rerun()
     left = job.elapsed_s * (1 / job.share - 1) if job.share else None
-    text = f"{what}: {job.done:,} of {job.total:,}" if job.total else f"{what} ..."
+    so_far = f"{what}: {job.done:,} runs so far" if job.done else f"{what} ..."
+    text = f"{what}: {job.done:,} of {job.total:,}" if job.total else so_far
     st.progress(min(job.share, 1.0), text if left is None else f"{text}, about {format_seconds(left)} left")
     if st.button("Stop", icon=":material/stop:", help="Give this up; the page stays as it is."):
         job.cancel()
+
+
+@st.fragment(run_every=_EVERY_S)
+def when_done(job: Job[T], text: str) -> None:
+    """Draw *text* in the place of a result that the page shows, run anew, when *job* is done."""
+    if job.finished:
+        st.rerun()
+    st.markdown(text)
+
+
+def instead(name: str, job: Job[T]) -> Job[T]:
+    """Return *job*, and stop the one of that *name* that this session asked for before it."""
+    key = f"job {name}"
+    before: Job[T] | None = st.session_state.get(key)
+    if before is not None and before is not job and not before.finished:
+        before.cancel()
+    st.session_state[key] = job
+    return job
 
 
 def _infeasible(error: InfeasibleError) -> None:

@@ -1,5 +1,7 @@
 """The web page, run headless: each page's main action, and what it does with wrong input."""
 
+import time
+
 import pytest
 from pages import cards, opened, settled, widget
 
@@ -13,12 +15,22 @@ def test_the_first_visit_shows_a_worked_example_with_its_figures(explore):
     assert explore.header[0].value == "8 x H100-SXM-80GB keep every objective"
     shown = cards(explore)
     assert shown["GPUs"] == "8"
-    assert float(shown["Output tokens/s"].replace(",", "")) > 100
-    assert shown["\\$ per M tokens"].startswith("$")
+    assert float(shown["Output tok/s"].replace(",", "")) > 100
+    assert shown["\\$ per Mtok"].startswith("$")
     assert any("Limited by " in text.value and "iteration time" in text.value for text in explore.markdown)
     assert len(explore.get("plotly_chart")) == 5
     assert explore.dataframe[0].value.shape == (4, 7)
     assert explore.query_params["page"] == "explore"
+
+
+def test_the_first_visit_says_how_many_gpus_are_enough(explore):
+    for _ in range(300):
+        if any("GPUs are enough" in text.value for text in explore.markdown):
+            break
+        time.sleep(0.1)
+        explore.run()
+    found = next(text.value for text in explore.markdown if "GPUs are enough" in text.value)
+    assert found.startswith("**4 of these GPUs are enough** to keep every objective with 90% confidence")
 
 
 def test_a_changed_field_changes_figures_link_and_yaml(explore):

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from sim.memory import MemoryPlan
 from sim.report.size_table import parts_of
-from sim.ui.charts.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, styled
+from sim.ui.charts.style import BLUE, BROWN, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, styled
 from sim.units import GIB, format_bytes
 
 __all__ = ["memory_bar", "memory_words"]
@@ -16,7 +16,7 @@ _COLOURS = {
     "activation peak": PURPLE,
     "outside the framework": ORANGE,
     "CUDA graphs": SKY,
-    "states": BLACK,
+    "states": BROWN,
     "KV cache": GREEN,
     "free": GREY,
     "lacking": VERMILION,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from concurrent.futures import CancelledError
 from typing import Any
 
 import streamlit as st
 
-from sim.errors import UserError
+from sim.errors import SimError, UserError
 from sim.experiment import Experiment
 from sim.metrics.timeline import timeline_of
 from sim.report.table import objective, share
 from sim.simulate import ReadyPool, Result
 from sim.simulate.moment import moment_of
+from sim.study.answer import CheapestAnswer
+from sim.study.fewest import search_for_fewest
 from sim.ui import results
 from sim.ui.charts.iteration import iteration_chart, roofline_chart
 from sim.ui.charts.latency import LATENCIES, latency_chart
@@ -22,7 +25,9 @@ from sim.ui.example import CHAT_70B
 from sim.ui.exchange import draw_exchange
 from sim.ui.session import show_in_url, state_of, tell_link_problem
 from sim.ui.sidebar import draw_sidebar
-from sim.ui.waiting import refused, result_of
+from sim.ui.text import plainly
+from sim.ui.uploads import plain
+from sim.ui.waiting import instead, refused, result_of, when_done
 from sim.units import format_seconds
 
 __all__ = ["draw"]
@@ -59,6 +64,7 @@ def _answer(experiment: Experiment) -> None:
 def _show(result: Result) -> None:
     values = result.summary.as_dict()
     _headline(result)
+    fewest = st.container(key="fewest")
     _cards(result, values)
     _latency(result, values)
     for pool in result.pools:
@@ -72,6 +78,8 @@ def _show(result: Result) -> None:
         alt="Requests waiting and running, share of the KV cache in use, and output tokens a second over time",
     )
     _iteration(result)
+    with fewest:  # last, so that the search does not hold up the figures
+        _fewest(result)
 
 
 def _headline(result: Result) -> None:
@@ -103,6 +111,35 @@ def _replicas(pool: ReadyPool) -> str:
     return f"{deployment.replicas} replica{'s' if deployment.replicas > 1 else ''} of {deployment.parallelism.gpus}"
 
 
+def _fewest(result: Result) -> None:
+    """Say how many of these accelerators are enough, as soon as that is known."""
+    experiment = result.experiment
+    if not result.summary.objectives or experiment.pools:
+        return
+    try:
+        job = instead("fewest", results.ask_search(search_for_fewest(experiment)))
+    except UserError:
+        return
+    if not job.finished:
+        when_done(job, "Counting how many of these GPUs would be enough ...")
+        return
+    try:
+        answer = job.result()
+    except CancelledError:  # another question came in between, and this one is back
+        results.searches.forget(job)
+        st.rerun()
+    except SimError as problem:
+        st.markdown(f"No number of these is enough: {plainly(plain(problem))}.")
+        return
+    if isinstance(answer, CheapestAnswer):
+        best = answer.best
+        low, high = best.gpus_interval
+        st.markdown(
+            f"**{best.gpus} of these GPUs are enough** to keep every objective with {answer.confidence:.0%} confidence"
+            f" (90 % interval: {low} to {'more than were tried' if high is None else high})."
+        )
+
+
 def _warning(text: str) -> None:
     if text.startswith("intervals"):
         st.caption(f"90 % {text}.")
@@ -114,18 +151,21 @@ def _cards(result: Result, values: dict[str, Any]) -> None:
     cost, energy = values["cost_usd_per_mtok_output"], values["energy_j_per_output_tok"]
     cards = {
         "GPUs": (f"{result.summary.num_gpus:,}", "Accelerators of the whole deployment."),
-        "Output tokens/s": (f"{values['output_throughput']:,.0f}", _between(values, "output_throughput", "tokens/s")),
+        "Output tok/s": (f"{values['output_throughput']:,.0f}", _between(values, "output_throughput", "tokens/s")),
         "TTFT p95": (format_seconds(values["p95_ttft_ms"] / 1e3), _between(values, "p95_ttft_ms", "ms")),
         "TPOT p95": (format_seconds(values["p95_tpot_ms"] / 1e3), _between(values, "p95_tpot_ms", "ms")),
-        "$ per M tokens": ("no price" if cost is None else f"${cost:,.2f}", "Of output, all accelerators paid."),
-        "KV cache peak": (f"{values['kv_utilization_peak']:.0%}", "Of the blocks of the fullest replica."),
+        "$ per Mtok": (
+            "no price" if cost is None else f"${cost:,.2f}",
+            "Of a million output tokens, all accelerators paid for.",
+        ),
+        "KV peak": (f"{values['kv_utilization_peak']:.0%}", "Of the blocks of the fullest replica."),
     }
     if energy is not None:
         power_w = energy * values["output_throughput"]
         cards["Power"] = (f"{power_w / 1e3:,.1f} kW", f"{energy:,.2f} J per output token.")
     with st.container(horizontal=True, key="cards"):
         for label, (value, about) in cards.items():
-            st.metric(label.replace("$", "\\$"), value, help=about.replace("$", "\\$"), border=True, width=140)
+            st.metric(label.replace("$", "\\$"), value, help=about.replace("$", "\\$"), border=True, width=124)
 
 
 def _between(values: dict[str, Any], key: str, unit: str) -> str:

@@ -92,11 +92,11 @@ def _show(experiment: Experiment, study: ExpertStudy) -> None:
     )
     with st.container(horizontal=True):
         st.metric(
-            "Busiest rank / mean", f"{worst:.3f}", border=True, width=180, help="Mean over layers, in the long run."
+            "Busiest rank / mean", f"{worst:.3f}", border=True, width=165, help="Mean over layers, in the long run."
         )
-        st.metric("In order, no copies", f"{worst_before:.3f}", border=True, width=180)
-        st.metric("Redundant slots", f"{layout.slots - layout.experts}", border=True, width=180)
-        st.metric("Gain at best", f"{study.gain[best]:.1%}", border=True, width=180)
+        st.metric("In order, no copies", f"{worst_before:.3f}", border=True, width=165)
+        st.metric("Redundant slots", f"{layout.slots - layout.experts}", border=True, width=165)
+        st.metric("Gain at best", f"{study.gain[best]:.1%}", border=True, width=165)
     st.subheader("Time of an iteration", anchor=False)
     st.plotly_chart(
         times_chart(study),

@@ -1,0 +1,1 @@
+"""What searches found: one file a kind of answer, each with `show`."""
