@@ -19,7 +19,7 @@ from sim.ui.charts.style import CONFIG
 from sim.ui.example import CHAT_70B
 from sim.ui.results import Kept
 from sim.ui.session import state_of, uploads
-from sim.ui.uploads import plain
+from sim.ui.text import plainly, told
 from sim.ui.waiting import result_of
 
 __all__ = ["draw"]
@@ -59,7 +59,7 @@ def _uploader() -> None:
             try:
                 uploads().add(file.name, file.getvalue(), "benchmark")
             except SimError as problem:
-                problems.append(plain(problem))
+                problems.append(told(problem))
         st.session_state["benchmark problems"] = problems
 
     st.file_uploader(
@@ -120,11 +120,7 @@ def _flags(runs: Sequence[FlaggedRun]) -> None:
     if seen:
         with st.expander(f"What does not add up ({sum(seen.values())})"):
             for text, count in seen.items():
-                st.markdown(f"- {_escaped(text)}{f' (and {count - 1} more)' if count > 1 else ''}")
-
-
-def _escaped(text: str) -> str:
-    return text.replace("$", "\\$").replace("[", "\\[").replace("<", "\\<")
+                st.markdown(f"- {plainly(text)}{f' (and {count - 1} more)' if count > 1 else ''}")
 
 
 def _rows(cases: Sequence[ServingCase]) -> None:
@@ -149,7 +145,7 @@ def _predictions(cases: list[ServingCase]) -> None:
         return
     skipped = [run.skipped for run in runs if run.skipped]
     if skipped:
-        st.warning(f"{len(skipped)} of {len(runs)} runs cannot be simulated: {_escaped(plain(SimError(skipped[0])))}.")
+        st.warning(f"{len(skipped)} of {len(runs)} runs cannot be simulated: {told(SimError(skipped[0]))}.")
     if len(skipped) == len(runs):
         st.info("Say on the left what the files do not, such as the GPU.")
         return

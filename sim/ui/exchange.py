@@ -10,19 +10,17 @@ from pathlib import Path
 import streamlit as st
 
 from sim.errors import SimError
-from sim.experiment import Experiment
 from sim.report.json import to_json
 from sim.report.run import write
 from sim.simulate import Result
-from sim.ui import results
 from sim.ui.state import FILE_NAME, State
-from sim.ui.uploads import plain
+from sim.ui.text import told
 
 __all__ = ["draw_exchange"]
 
 
-def draw_exchange(state: State, experiment: Experiment | None, command: str = "run") -> None:
-    """Draw the YAML with its downloads, and a place for somebody's own; *command* gives the same figures."""
+def draw_exchange(state: State, result: Result | None = None, command: str = "run") -> None:
+    """Draw the YAML and a *result* to download, and a place for somebody's own; *command* gives the same figures."""
     st.subheader("This experiment as a file", anchor=False)
     st.caption(
         f"`python -m sim {command} experiment.yaml` gives the same figures."
@@ -32,7 +30,6 @@ def draw_exchange(state: State, experiment: Experiment | None, command: str = "r
         st.download_button(
             "YAML", state.text, FILE_NAME, "application/yaml", icon=":material/download:", on_click="ignore"
         )
-        result = _known(experiment)
         if result is not None:
             _results(result)
     if names := [
@@ -41,15 +38,6 @@ def draw_exchange(state: State, experiment: Experiment | None, command: str = "r
         st.caption(f"Put your uploads beside it if it names them: {', '.join(names)}.")
     with st.expander("Show or edit the YAML", icon=":material/code:"):
         _editor(state)
-
-
-def _known(experiment: Experiment | None) -> Result | None:
-    if experiment is None:
-        return None
-    try:
-        return results.known_run(experiment)
-    except Exception:  # what went wrong is said where the result would be
-        return None
 
 
 def _results(result: Result) -> None:
@@ -93,6 +81,6 @@ def _editor(state: State) -> None:
     except UnicodeDecodeError:
         st.error("The file is not UTF-8 text.")
     except SimError as problem:
-        st.error(plain(problem))
+        st.error(told(problem))
     else:
         st.rerun()

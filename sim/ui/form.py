@@ -10,10 +10,12 @@ import streamlit as st
 
 from sim.errors import ProfileError, SimError, UserError
 from sim.experiment import Experiment, defaults_used
+from sim.metrics.slo import SHARES
 from sim.profiles.library import Kind, load_engine, names
 from sim.simulate import ready_pools
 from sim.ui.control import Control, Node, Section, Variants, proposed
 from sim.ui.state import State
+from sim.ui.text import plainly
 from sim.units import parse
 
 __all__ = ["Drawing", "draw_objectives", "used_values"]
@@ -30,6 +32,10 @@ _PROFILES: dict[str, Kind] = {
 }
 _DEGREES = [2**power for power in range(8)]
 _OBJECTIVES = ("ttft_p95", "tpot_p95", "e2e_p95")
+_SHARES_MEAN = {
+    "goodput": "Share of all requests that are within every bound; empty: no objective.",
+    "availability": "Share of all requests that are answered in full; empty: no objective.",
+}
 _LATENCIES = {"ttft": "Time to first token", "tpot": "Time per output token", "itl": "Inter-token", "e2e": "End to end"}
 
 
@@ -73,13 +79,26 @@ class Drawing:
         kind = self._kind(node)
         return list(node.nodes(kind)) if kind in node.models else []
 
+    def drawer(self, title: str, nodes: Iterable[Node]) -> None:
+        """Draw *nodes* in an expander, when it is open: widgets that nobody sees would slow down every change."""
+        inside = list(nodes)
+        box = st.expander(title, on_change="rerun", key=self._key(title, "drawer"))
+        if box.open:
+            with box:
+                self.draw(inside)
+            return
+        for node in inside:
+            if node.path not in self.drawn:
+                self.complain(node.path)
+                self.drawn.add(node.path)
+
     def complain(self, path: str) -> None:
         """Show the error here if it is about *path*, or about something below it that was not drawn."""
         error = self.error
         if error is None or error.path is None:
             return
         if error.path == path or (error.path.startswith(f"{path}.") and error.path not in self.drawn):
-            st.error(error.message)
+            st.error(plainly(error.message))
             self.error = None
 
     def _section(self, section: Section) -> None:
@@ -257,32 +276,56 @@ def used_values(experiment: Experiment | None) -> dict[str, Any]:
 
 
 def draw_objectives(drawing: Drawing) -> None:
-    """Draw the SLO: a bound for each of the usual objectives, and for those that are written [ms]."""
-    state, written = drawing.state, drawing.state.value("slo") or {}
+    """Draw the SLO: bounds of the usual objectives and of those that are written [ms], and shares [%]."""
+    written = drawing.state.value("slo") or {}
     drawing.drawn.add("slo")
-    for name in dict.fromkeys((*_OBJECTIVES, *written)):
+    latencies = [name for name in dict.fromkeys((*_OBJECTIVES, *written)) if name not in SHARES]
+    for name in latencies:
         metric, _, percent = name.partition("_p")
+        label = f"{_LATENCIES.get(metric, metric)}, p{percent} [ms]"
+        about = f"{percent} % of the requests are to be within it; empty: no objective."
         bound_s = _number(written.get(name))
-        key = f"slo.{name}|{state.generation}|{state.name}"
-
-        def write(name: str = name, key: str = key) -> None:
-            bound_ms = st.session_state[key]
-            state.set(f"slo.{name}", None if bound_ms is None else f"{bound_ms:g} ms")
-
-        st.number_input(
-            f"{_LATENCIES.get(metric, metric)}, p{percent} [ms]",
-            0.0,
-            None,
-            None if bound_s is None else 1e3 * bound_s,
-            step=_step(None if bound_s is None else 1e3 * bound_s),
-            format="%g",
-            key=key,
-            placeholder="no objective",
-            help=f"{percent} % of the requests are to be within it; empty: no objective.",
-            on_change=write,
-        )
-        drawing.complain(f"slo.{name}")
+        shown = None if bound_s is None else float(f"{1e3 * bound_s:.12g}")
+        _draw_objective(drawing, name, label, about, shown, None, lambda bound: f"{bound:g} ms")
+    for name in SHARES:
+        share = _number(written.get(name))
+        shown = None if share is None else float(f"{100 * share:.12g}")
+        label = f"{name.capitalize()}, at least [%]"
+        about = _SHARES_MEAN[name]
+        _draw_objective(drawing, name, label, about, shown, 100.0, lambda percent: float(f"{percent / 100:.12g}"))
     drawing.complain("slo")
+
+
+def _draw_objective(
+    drawing: Drawing,
+    name: str,
+    label: str,
+    about: str,
+    value: float | None,
+    high: float | None,
+    written: Callable[[float], Any],
+) -> None:
+    """Draw one objective of the SLO, which *written* writes as the experiment has it."""
+    state = drawing.state
+    key = f"slo.{name}|{state.generation}|{state.name}"
+
+    def write() -> None:
+        chosen = st.session_state[key]
+        state.set(f"slo.{name}", None if chosen is None else written(chosen))
+
+    st.number_input(
+        label,
+        0.0,
+        high if high is None or value is None or value <= high else None,
+        value,
+        step=_step(value),
+        format="%g",
+        key=key,
+        placeholder="no objective",
+        help=about,
+        on_change=write,
+    )
+    drawing.complain(f"slo.{name}")
 
 
 def _is_within(control: Control, value: float) -> bool:

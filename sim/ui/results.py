@@ -28,7 +28,6 @@ __all__ = [
     "ask_run",
     "ask_search",
     "comparisons",
-    "known_run",
     "monies",
     "reports",
     "runs",
@@ -56,11 +55,6 @@ class Kept:
             while len(self._jobs) > self._most:
                 self._jobs.popitem(last=False)[1].cancel()
             return job
-
-    def get(self, key: Any) -> Job[Any] | None:
-        """Return the job with that *key*, if it was asked for."""
-        with self._lock:
-            return self._jobs.get(key)
 
     def forget(self, job: Job[Any]) -> None:
         """Let *job* begin anew when it is asked for again."""
@@ -146,9 +140,3 @@ def ask_run(experiment: Experiment) -> Job[Result]:
     """
     key = Keys().of(experiment)
     return runs.ask(key, lambda on_progress: simulate(experiment, on_progress))
-
-
-def known_run(experiment: Experiment) -> Result | None:
-    """Return the run of *experiment* if it has finished; raise what ended it."""
-    job = runs.get(Keys().of(experiment))
-    return job.result() if job is not None and job.finished else None

@@ -8,7 +8,8 @@ import streamlit as st
 
 from sim.errors import UserError
 from sim.ui.state import State
-from sim.ui.uploads import Uploads, plain
+from sim.ui.text import told
+from sim.ui.uploads import Uploads
 
 __all__ = [
     "PAGE",
@@ -69,7 +70,7 @@ def _take_link(state: State) -> None:
         if query:
             state.read_query(query)
     except UserError as problem:
-        st.session_state[_PROBLEM] = plain(problem)
+        st.session_state[_PROBLEM] = told(problem)
 
 
 def take_from(page: str, state: State) -> None:

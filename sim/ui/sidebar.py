@@ -46,10 +46,8 @@ def draw_sidebar(state: State, experiment: Experiment | None, error: UserError |
     draw_objectives(drawing)
     drawing.draw(at(nodes, ["prices.gpu_hour_usd"]))
     for title, paths in _DRAWERS.items():
-        with st.expander(title):
-            drawing.draw(at(nodes, paths))
-    with st.expander("Everything else"):
-        drawing.draw(nodes)
+        drawing.drawer(title, at(nodes, paths))
+    drawing.drawer("Everything else", nodes)
     with st.expander("Upload a model, trace or loads"):
         draw_uploads(state, ("model", "trace", "loads"))
     st.button("Back to the worked example", on_click=state.reset, icon=":material/restart_alt:")

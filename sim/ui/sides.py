@@ -11,7 +11,7 @@ from sim.ui.example import CHAT_70B
 from sim.ui.link import data_of, joined, parted, query_of
 from sim.ui.session import SIDE, asked_query, state_of, uploads
 from sim.ui.state import State
-from sim.ui.uploads import plain
+from sim.ui.text import told
 from sim.yamlfile import parse_yaml
 
 __all__ = ["MOST", "add", "base", "name_of", "others", "query", "remove"]
@@ -41,7 +41,7 @@ def _made(settings: dict[str, str], place: int) -> list[State]:
     try:
         data = data_of(settings, parse_yaml(base().text, "link"))
     except UserError as problem:
-        st.error(f"A part of the link could not be read. {plain(problem)}")
+        st.error(f"A part of the link could not be read. {told(problem)}")
         return []
     return [State(CHAT_70B, uploads(), data, name=f"side {place}")]
 

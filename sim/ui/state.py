@@ -43,6 +43,7 @@ class State:
     data: Data = field(default_factory=dict)
     generation: int = 0
     name: str = ""
+    _written: tuple[Data, str] = field(default_factory=lambda: ({}, ""), repr=False)
 
     def __post_init__(self) -> None:
         """Begin with the worked example."""
@@ -51,7 +52,9 @@ class State:
     @property
     def text(self) -> str:
         """The experiment as YAML: what is run, shown and downloaded."""
-        return to_yaml(self.data)
+        if self._written[0] is not self.data:
+            self._written = self.data, to_yaml(self.data)
+        return self._written[1]
 
     @property
     def query(self) -> dict[str, str]:

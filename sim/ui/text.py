@@ -1,10 +1,13 @@
-"""Words for a page that reads Markdown."""
+"""Words for a page that reads Markdown, in which somebody else's must not draw: an image would ask for its address."""
 
 from __future__ import annotations
 
-__all__ = ["dollars", "plainly"]
+from sim.errors import SimError
+from sim.ui.uploads import plain
 
-_SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "$[]<>*_`"})
+__all__ = ["dollars", "plainly", "told"]
+
+_SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "$[]<>*`!~"})
 
 
 def dollars(text: str) -> str:
@@ -15,3 +18,8 @@ def dollars(text: str) -> str:
 def plainly(text: str) -> str:
     """Return somebody else's *text* so that it is shown letter by letter."""
     return text.translate(_SIGNS)
+
+
+def told(error: SimError) -> str:
+    """Return what *error* says, letter by letter and without the folders of the server."""
+    return plainly(plain(error))

@@ -8,7 +8,8 @@ import streamlit as st
 
 from sim.errors import SimError
 from sim.ui.state import State
-from sim.ui.uploads import Kind, plain
+from sim.ui.text import told
+from sim.ui.uploads import Kind
 
 __all__ = ["draw_uploads"]
 
@@ -45,7 +46,7 @@ def _keep(state: State, kind: Kind, key: str) -> str | None:
     try:
         name = state.uploads.add(file.name, file.getvalue(), kind).name
     except SimError as problem:
-        return plain(problem)
+        return told(problem)
     if kind == "model":
         state.set("model", name)
     elif kind == "trace":

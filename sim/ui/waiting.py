@@ -10,7 +10,7 @@ import streamlit as st
 from sim.errors import InfeasibleError, SimError, UserError
 from sim.ui.jobs import Job
 from sim.ui.results import Kept
-from sim.ui.uploads import plain
+from sim.ui.text import plainly, told
 from sim.units import format_seconds
 
 __all__ = ["instead", "refused", "result_of", "when_done"]
@@ -26,7 +26,7 @@ def refused(error: UserError | None) -> None:
     if error is None:
         st.info("One of the fields cannot be used as it is; the message is below it.")
     else:
-        st.error(f"`{error.path}`: {error.message}" if error.path else plain(error))
+        st.error(plainly(f"{error.path}: {error.message}") if error.path else told(error))
 
 
 def result_of(job: Job[T], kept: Kept, what: str) -> T | None:
@@ -47,7 +47,7 @@ def result_of(job: Job[T], kept: Kept, what: str) -> T | None:
     except InfeasibleError as error:
         _infeasible(error)
     except SimError as error:
-        st.error(plain(error))
+        st.error(told(error))
     return None
 
 
@@ -83,6 +83,6 @@ def instead(name: str, job: Job[T]) -> Job[T]:
 
 def _infeasible(error: InfeasibleError) -> None:
     """Say that it does not fit, and what would."""
-    st.error(f"**Does not fit.** {plain(InfeasibleError(error.needs, error.has))}", icon=":material/block:")
+    st.error(f"**Does not fit.** {told(InfeasibleError(error.needs, error.has))}", icon=":material/block:")
     if error.nearest:
-        st.markdown("Nearest that fits:\n" + "\n".join(f"- {change}" for change in error.nearest))
+        st.markdown("Nearest that fits:\n" + "\n".join(f"- {plainly(change)}" for change in error.nearest))

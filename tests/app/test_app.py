@@ -62,6 +62,13 @@ def test_wrong_input_is_a_message_beside_its_field():
     assert not page.metric
 
 
+def test_words_of_a_link_draw_nothing():
+    page = opened(model="![x](https://example.org/x.png)")
+    texts = [element.value for element in (*page.error, *page.markdown, *page.warning)]
+    assert page.error
+    assert not any("![x](" in text for text in texts)
+
+
 def test_a_deployment_that_does_not_fit_says_what_would():
     page = opened(deployment__parallelism__tp="1", deployment__gpu="L4")
     assert "Does not fit" in page.error[0].value

@@ -40,14 +40,16 @@ def show(experiment: Experiment, answer: CheapestAnswer) -> None:
         st.plotly_chart(gpus_chart(answer.alternatives), config=CONFIG, key="gpus", alt="Accelerators by alternative")
     with right:
         st.markdown("**Rent against latency**")
-        objective = st.selectbox("Objective", list(answer.slo_ms), key="objective", label_visibility="collapsed")
-        chart = cost_against_latency(answer.alternatives, objective, objective.replace("_", " "))
-        st.plotly_chart(chart, config=CONFIG, key="pareto", alt="Monthly rent against latency; see the table")
+        names = [clause.name for clause in answer.slo.clauses]
+        objective = st.selectbox("Objective", names, key="objective", label_visibility="collapsed")
+        if objective is not None:
+            chart = cost_against_latency(answer.alternatives, objective, objective.replace("_", " "))
+            st.plotly_chart(chart, config=CONFIG, key="pareto", alt="Monthly rent against latency; see the table")
     _others(answer)
 
 
 def _table(answer: CheapestAnswer) -> None:
-    rows = answer.alternatives
+    rows, clauses = answer.alternatives, [clause.name for clause in answer.slo.clauses]
     st.dataframe(
         {
             "GPU": [each.gpu for each in rows],
@@ -57,7 +59,7 @@ def _table(answer: CheapestAnswer) -> None:
             "$ a month": [each.usd_per_month for each in rows],
             "$ per M output tokens": [each.usd_per_mtok for each in rows],
             "kW": [each.kw for each in rows],
-            **{f"{name} [ms]": [1e3 * each.peak.values_s[name] for each in rows] for name in answer.slo_ms},
+            **{f"{name} [ms]": [1e3 * each.peak.values_s[name] for each in rows] for name in clauses},
             "limited by": [each.peak.binding_limit for each in rows],
             "why": [each.why for each in rows],
         },
@@ -66,7 +68,7 @@ def _table(answer: CheapestAnswer) -> None:
             "$ a month": st.column_config.NumberColumn(format="%,.0f"),
             "$ per M output tokens": st.column_config.NumberColumn(format="%.2f"),
             "kW": st.column_config.NumberColumn(format="%.1f"),
-            **{f"{name} [ms]": st.column_config.NumberColumn(format="%.0f") for name in answer.slo_ms},
+            **{f"{name} [ms]": st.column_config.NumberColumn(format="%.0f") for name in clauses},
         },
         alt="The best deployment of each accelerator, the one to take first",
     )

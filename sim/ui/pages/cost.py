@@ -43,7 +43,7 @@ def draw() -> None:
         refused(drawing.error)
     else:
         _answer(experiment)
-    draw_exchange(state, experiment, "cost")
+    draw_exchange(state, command="cost")
     show_in_url(state)
 
 
@@ -53,8 +53,7 @@ def _form(drawing: Drawing) -> None:
     drawing.draw(at(nodes, ["prices"]))
     st.subheader("Beside the accelerators", anchor=False)
     drawing.draw(at(nodes, _COMMON))
-    with st.expander("All other costs"):
-        drawing.draw(at(nodes, ["costs"]))
+    drawing.drawer("All other costs", at(nodes, ["costs"]))
     st.subheader("Deployment", anchor=False)
     drawing.draw(at(nodes, _DEPLOYMENT))
     st.caption("All else of it is on Explore.")

@@ -25,8 +25,7 @@ from sim.ui.example import CHAT_70B
 from sim.ui.exchange import draw_exchange
 from sim.ui.session import show_in_url, state_of, tell_link_problem
 from sim.ui.sidebar import draw_sidebar
-from sim.ui.text import plainly
-from sim.ui.uploads import plain
+from sim.ui.text import plainly, told
 from sim.ui.waiting import instead, refused, result_of, when_done
 from sim.units import format_seconds
 
@@ -42,23 +41,25 @@ def draw() -> None:
     with st.sidebar:
         drawing = draw_sidebar(state, experiment, error)
     tell_link_problem()
+    result = None
     if experiment is None:
         refused(drawing.error)
     else:
-        _answer(experiment)
-    draw_exchange(state, experiment)
+        result = _answer(experiment)
+    draw_exchange(state, result)
     show_in_url(state)
 
 
-def _answer(experiment: Experiment) -> None:
+def _answer(experiment: Experiment) -> Result | None:
     try:
         job = results.ask_run(experiment)
     except UserError as error:
         refused(error)
-        return
+        return None
     result = result_of(job, results.runs, "Simulating requests")
     if result is not None:
         _show(result)
+    return result
 
 
 def _show(result: Result) -> None:
@@ -92,7 +93,9 @@ def _headline(result: Result) -> None:
     else:
         verdict = f"miss {len(missed)} of {asked} objectives" if missed else "keep every objective"
     st.header(f"{' and '.join(map(_gpus, result.pools))} {verdict}", anchor=False)
-    models = " · ".join(dict.fromkeys(f"{pool.setup.model.name} on {_replicas(pool)}" for pool in result.pools))
+    models = " · ".join(
+        dict.fromkeys(f"{plainly(pool.setup.model.name)} on {_replicas(pool)}" for pool in result.pools)
+    )
     st.markdown(f"{models} · **Limited by {summary.binding.sentence}.** {summary.steadiness.statement}")
     for text in missed:
         st.error(text, icon=":material/close:")
@@ -114,7 +117,7 @@ def _replicas(pool: ReadyPool) -> str:
 def _fewest(result: Result) -> None:
     """Say how many of these accelerators are enough, as soon as that is known."""
     experiment = result.experiment
-    if not result.summary.objectives or experiment.pools:
+    if not (result.summary.objectives or result.summary.shares) or experiment.pools:
         return
     try:
         job = instead("fewest", results.ask_search(search_for_fewest(experiment)))
@@ -129,7 +132,7 @@ def _fewest(result: Result) -> None:
         results.searches.forget(job)
         st.rerun()
     except SimError as problem:
-        st.markdown(f"No number of these is enough: {plainly(plain(problem))}.")
+        st.markdown(f"No number of these is enough: {told(problem)}.")
         return
     if isinstance(answer, CheapestAnswer):
         best = answer.best
@@ -142,9 +145,9 @@ def _fewest(result: Result) -> None:
 
 def _warning(text: str) -> None:
     if text.startswith("intervals"):
-        st.caption(f"90 % {text}.")
+        st.caption(plainly(f"90 % {text}."))
     else:
-        st.warning(f"{text[:1].upper()}{text[1:]}.", icon=":material/warning:")
+        st.warning(plainly(f"{text[:1].upper()}{text[1:]}."), icon=":material/warning:")
 
 
 def _cards(result: Result, values: dict[str, Any]) -> None:
@@ -222,10 +225,10 @@ def _memory(pool: ReadyPool) -> None:
 
 def _iteration(result: Result) -> None:
     st.subheader("One iteration", anchor=False)
-    share = st.slider(
+    percent = st.slider(
         "Moment of the run [% of busy time]", 0, 100, 50, help="Which iteration is taken apart.", key="moment"
     )
-    moment = moment_of(result, share / 100)
+    moment = moment_of(result, percent / 100)
     if moment is None:
         st.info("Nothing ran.")
         return

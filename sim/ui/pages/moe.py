@@ -17,6 +17,7 @@ from sim.ui.exchange import draw_exchange
 from sim.ui.form import Drawing, used_values
 from sim.ui.results import Kept
 from sim.ui.session import show_in_url, state_of, take_from, tell_link_problem
+from sim.ui.text import plainly
 from sim.ui.uploading import draw_uploads
 from sim.ui.waiting import refused, result_of
 
@@ -45,7 +46,7 @@ def draw() -> None:
         refused(drawing.error)
     else:
         _answer(experiment)
-    draw_exchange(state, experiment)
+    draw_exchange(state)
     show_in_url(state)
 
 
@@ -55,8 +56,7 @@ def _form(drawing: Drawing) -> None:
     drawing.draw(at(nodes, _COMMON))
     st.subheader("Experts", anchor=False)
     drawing.draw(at(nodes, ["moe"]))
-    with st.expander("Engine"):
-        drawing.draw(at(nodes, ["engine"]))
+    drawing.drawer("Engine", at(nodes, ["engine"]))
     with st.expander("Upload a model or loads"):
         draw_uploads(drawing.state, ("model", "loads"))
     st.button(
@@ -86,9 +86,9 @@ def _show(experiment: Experiment, study: ExpertStudy) -> None:
     layout = study.placed.layout
     st.header(f"The busiest of {layout.ranks} ranks does {worst:.2f} times the mean", anchor=False)
     st.markdown(
-        f"{experiment.model}: {layout.experts} experts in {layout.slots} slots. With experts in order and no copies it"
-        f" would be {worst_before:.2f} times. **The placement makes an iteration up to {study.gain[best]:.1%} faster**,"
-        f" at {study.decodes[best]} requests a rank; even loads would give {study.left[best]:.1%} more."
+        f"{plainly(experiment.model)}: {layout.experts} experts in {layout.slots} slots. With experts in order and no"
+        f" copies it would be {worst_before:.2f} times. **The placement makes an iteration up to {study.gain[best]:.1%}"
+        f" faster**, at {study.decodes[best]} requests a rank; even loads would give {study.left[best]:.1%} more."
     )
     with st.container(horizontal=True):
         st.metric(

@@ -41,7 +41,7 @@ def draw() -> None:
         refused(drawing.error)
     else:
         _answer(experiment)
-    draw_exchange(state, None, "search")
+    draw_exchange(state, command="search")
     show_in_url(state)
 
 
@@ -55,10 +55,10 @@ def _form(drawing: Drawing) -> None:
     st.subheader("What is asked", anchor=False)
     fields = [field for node in at(nodes, ["search"]) for field in drawing.choose(node)]
     drawing.draw(at(fields, _CHOICES))
-    with st.expander("More about the search"):
-        drawing.draw(fields)
-    with st.expander("Prices, requests, engine flags"):
-        drawing.draw(at(nodes, ("prices", "workload", "engine", "deployment.quantization")))
+    drawing.drawer("More about the search", fields)
+    drawing.drawer(
+        "Prices, requests, engine flags", at(nodes, ("prices", "workload", "engine", "deployment.quantization"))
+    )
     with st.expander("Upload a model"):
         draw_uploads(drawing.state, ("model",))
     st.button("Back to the worked example", on_click=drawing.state.reset, icon=":material/restart_alt:")
