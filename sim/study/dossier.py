@@ -31,8 +31,8 @@ _HOPELESS = 20.0
 
 NOT_MODELLED = (
     "the quality of answers: which precision is good enough is for your own tests to say",
-    "failures of machines and their repair; spare replicas are counted, not exercised",
-    "start-up and loading of weights, autoscaling, upgrades and maintenance windows",
+    "the machines are taken to be up: failures, start-up and spare replicas are for a run with `failures:`",
+    "upgrades and maintenance windows",
     "networks between your users and the server, gateways, guardrails and retrieval",
     "changes of engine versions: constants are of the versions named in the assumptions",
 )
