@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calibration.case_names import gpu_name, is_moe, kv_dtype, model_name, quantization, version_of
+from calibration.disaggregated_case import Side, disaggregation_of, engine_case, is_disaggregated, sides_of
 from calibration.memory_cases import NotModelledError
 from calibration.serving_cases import ServingCase
 from sim.errors import ConfigError, InfeasibleError
@@ -17,7 +18,7 @@ from sim.policy import kinds_of
 from sim.profiles.library import load_model
 from sim.profiles.model import Model
 from sim.scheduler import Scheduler
-from sim.simulate import Setup, prepare
+from sim.simulate import ReadyPool, ready_pools
 from sim.yamlfile import Document
 
 __all__ = ["Prepared", "experiment_of_case", "prepared_to_fit"]
@@ -60,11 +61,13 @@ def experiment_of_case(case: ServingCase, open_loop_requests: int = OPEN_LOOP_RE
         The row lacks something, or used what is not simulated; the text is the reason.
     """
     _refuse_unmodelled(case)
+    if is_disaggregated(case):
+        case = engine_case(case)
     draft = _Draft(case, _model(case), open_loop_requests)
     data = {
         "name": case.name,
         "model": model_name(case),
-        "deployment": _deployment(draft),
+        **_deployment(draft),
         "engine": _engine(draft),
         "workload": _workload(draft),
     }
@@ -74,7 +77,9 @@ def experiment_of_case(case: ServingCase, open_loop_requests: int = OPEN_LOOP_RE
         raise NotModelledError(problem.message) from None
 
 
-def prepared_to_fit(case: ServingCase, open_loop_requests: int = OPEN_LOOP_REQUESTS) -> tuple[Prepared, Setup]:
+def prepared_to_fit(
+    case: ServingCase, open_loop_requests: int = OPEN_LOOP_REQUESTS
+) -> tuple[Prepared, list[ReadyPool]]:
     """Return the experiment of *case* made ready.
 
     The run took place, so that its model did fit: where that is by a hair, more memory than the default was used.
@@ -82,25 +87,25 @@ def prepared_to_fit(case: ServingCase, open_loop_requests: int = OPEN_LOOP_REQUE
     Raises
     ------
     NotModelledError, UserError
-        As `experiment_of_case` and `prepare` do.
+        As `experiment_of_case` and `ready_pools` do.
     InfeasibleError
         If it does not fit even so.
     """
     prepared = experiment_of_case(case, open_loop_requests)
     try:
-        return prepared, prepare(prepared.experiment)
+        return prepared, ready_pools(prepared.experiment)
     except InfeasibleError:
         if case.text("gpu_memory_utilization"):
             raise
     roomier = ServingCase({**case.row, "gpu_memory_utilization": str(_ROOMIER)})
     prepared = experiment_of_case(roomier, open_loop_requests)
     prepared.assumed.append(f"gpu_memory_utilization {_ROOMIER}, since the run did fit")
-    return prepared, prepare(prepared.experiment)
+    return prepared, ready_pools(prepared.experiment)
 
 
 def _refuse_unmodelled(case: ServingCase) -> None:
     mode, quality = case.text("mode"), case.text("quality")
-    if mode not in ("", "agg"):
+    if mode not in ("", "agg", "disagg"):
         raise NotModelledError(f"mode {mode} is not modelled")
     if quality in ("anomalous", "suspect"):
         raise NotModelledError(f"the source's numbers are {quality}")
@@ -120,19 +125,35 @@ def _model(case: ServingCase) -> Model:
 
 
 def _deployment(draft: _Draft) -> dict[str, Any]:
+    """Return `deployment`, and for prompts and answers on different accelerators `pools` and `disaggregation`."""
+    case = draft.case
+    weights = quantization(case, draft.model)
+    kept = kv_dtype(case, draft.model, draft.assumed)
+    types = {"quantization": weights | ({"kv_cache": kept} if kept else {})}
+    if not is_disaggregated(case):
+        return {"deployment": _replicas(draft) | types}
+    prefill, decode = sides_of(case, draft.assumed)
+    return {
+        "deployment": {"gpu": prefill.gpu or gpu_name(case.text("gpu"))} | types,
+        "pools": [_pool(draft, prefill, "prefill"), _pool(draft, decode, "decode")],
+        "disaggregation": disaggregation_of(case, draft.assumed),
+    }
+
+
+def _pool(draft: _Draft, side: Side, role: str) -> dict[str, Any]:
+    pool = side.as_pool(role)
+    if not is_moe(draft.model):
+        pool["parallelism"]["ep"] = 1
+    return pool
+
+
+def _replicas(draft: _Draft) -> dict[str, Any]:
     case = draft.case
     tp, ep, dp = _ranks(draft)
     parallelism = {"tp": tp, "pp": case.whole("pp") or 1, "ep": ep}
     if re.match(r"llama\.cpp", case.text("engine")):
         parallelism = {"pp": tp}  # it gives whole layers to each accelerator
-    weights = quantization(case, draft.model)
-    kept = kv_dtype(case, draft.model, draft.assumed)
-    return {
-        "gpu": gpu_name(case.text("gpu")),
-        "replicas": dp,
-        "parallelism": parallelism,
-        "quantization": weights | ({"kv_cache": kept} if kept else {}),
-    }
+    return {"gpu": gpu_name(case.text("gpu")), "replicas": dp, "parallelism": parallelism}
 
 
 def _ranks(draft: _Draft) -> tuple[int, int, int]:

@@ -105,7 +105,7 @@ class Point:
     def predicted(self, constants: EngineConstants) -> Latencies:
         """Return what the simulation gives with *constants*."""
         setup = self.setup.with_constants(self.experiment, constants)
-        _, requests, *_ = play(self.experiment, [ReadyPool("", self.experiment, setup)])
+        requests = play(self.experiment, [ReadyPool("", self.experiment, setup)]).requests
         done = requests.completed
         if not done.any():
             return {}
@@ -125,6 +125,8 @@ def points_of(cases: Iterable[ServingCase]) -> tuple[list[Point], dict[str, str]
     for case in {case.question: case for case in cases}.values():
         try:
             experiment = experiment_of_case(case, _OPEN_LOOP_REQUESTS).experiment
+            if experiment.pools:
+                raise NotModelledError("constants are fitted to runs on equal replicas only")
             points.append(Point(case, experiment, prepare(_uncalibrated(experiment))))
         except (NotModelledError, SimError) as problem:
             refused[case.name] = str(problem)

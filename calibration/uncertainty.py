@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibration.case_names import gpu_name, version_of
+from calibration.disaggregated_case import is_disaggregated
 from calibration.serving_cases import ServingCase
 from sim.profiles.calibrated_errors import ErrorRegime, ErrorTable, Load
 
@@ -51,10 +52,15 @@ class Observed:
 
 
 def observed_in(cases: Sequence[ServingCase], answers: Sequence[Mapping[str, Any]]) -> Iterator[Observed]:
-    """Yield the runs that serve requests under a load, once for each question, with their errors."""
+    """Yield the runs that serve requests under a load, once for each question, with their errors.
+
+    Not those whose prompts and answers were on different replicas: of them no run takes its intervals.
+    """
     seen = set()
     for case, answer in zip(cases, answers, strict=True):
-        if answer["skipped"] is not None or case.text("load_type") == "batch" or case.question in seen:
+        if answer["skipped"] is not None or is_disaggregated(case):
+            continue
+        if case.text("load_type") == "batch" or case.question in seen:
             continue
         seen.add(case.question)
         yield Observed(

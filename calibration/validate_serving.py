@@ -41,15 +41,15 @@ def predict_all(cases: Sequence[ServingCase]) -> list[Answer]:
 
 def predict(case: ServingCase) -> Answer:
     """Simulate *case*; one that is not modelled is skipped with the reason."""
-    from sim.simulate import ReadyPool, simulate
+    from sim.simulate import simulate
     from sim.simulate.uncertainty import load_of
 
     began_s = time.process_time()
     answer: Answer = {"predicted": {}, "interval": {}, "assumed": [], "skipped": None}
     try:
-        prepared, setup = prepared_to_fit(case)
+        prepared, pools = prepared_to_fit(case)
         answer["assumed"] = prepared.assumed
-        result = simulate(prepared.experiment, pools=[ReadyPool("", prepared.experiment, setup)])
+        result = simulate(prepared.experiment, pools=pools)
         answer |= {"predicted": predictions(result.summary), "interval": intervals(result.summary)}
         answer |= {"load": load_of(result.requests), "running": result.summary.max_concurrent_requests}
     except NotModelledError as problem:

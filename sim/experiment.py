@@ -18,6 +18,7 @@ from sim.profiles.parallelism import Parallelism
 from sim.profiles.prices import PriceKind
 from sim.profiles.quantization import Quantization
 from sim.router import AnyRouter
+from sim.router.disaggregation import Disaggregation
 from sim.router.least_loaded import LeastLoaded
 from sim.scheduler import AnyScheduler
 from sim.search import AnySearch
@@ -100,6 +101,9 @@ class Pool(_Section):
     """Equal replicas beside other pools; what it leaves out is as `deployment`, `model` and `engine` have it."""
 
     name: str | None = Field(None, min_length=1, description="Missing: pool and its number, from 0.")
+    role: Literal["prefill", "decode"] | None = Field(
+        None, description="Only compute prompts, or only write answers to them; missing: both."
+    )
     model: str | None = Field(None, description="What it serves, where pools serve several models.")
     share: float | None = Field(
         None, ge=0, le=1, description="Of the requests, those for its model; pools of one model share it."
@@ -153,6 +157,9 @@ class Experiment(_Section):
     router: AnyRouter = Field(LeastLoaded(), description="Which replica serves a request.")
     lifecycle: Lifecycle = Field(Lifecycle(), description="How replicas start and stop, where they do.")
     failures: Failures | None = Field(None, description="What breaks; missing: nothing ever does.")
+    disaggregation: Disaggregation | None = Field(
+        None, description="How pools that prefill and pools that decode work together."
+    )
     workload: Workload
     slo: SLO | None = Field(None, description="Objectives, such as ttft_p95: 2 s.")
     prices: Prices = Field(Prices(), description="Prices for the cost figures.")

@@ -46,6 +46,8 @@ class Request:
     retries, lost_tokens, discarded_s
         How often its replica was lost; the tokens whose KV was in the cache then, prefix hits included; and the time
         from first to last token of the answers that it began and that its client threw away [s].
+    remote_tokens
+        Tokens of its prompt whose KV comes from another replica, once there are blocks for it; 0: none.
     computed_tokens
         Tokens whose KV is in the cache: 0 when waiting, growing while running. Stands still inside a decode stride.
     emitted_tokens
@@ -86,6 +88,7 @@ class Request:
     status: Status = Status.WAITING
     reason: str = ""
     replica: int = -1
+    remote_tokens: int = 0
     expected_hit_tokens: int = 0
     computed_tokens: int = 0
     emitted_tokens: int = 0

@@ -2,5 +2,6 @@
 
 from sim.cluster.cluster import Cluster, Engine, Pool
 from sim.cluster.deadlines import Timeouts
+from sim.cluster.link import Port
 
-__all__ = ["Cluster", "Engine", "Pool", "Timeouts"]
+__all__ = ["Cluster", "Engine", "Pool", "Port", "Timeouts"]

@@ -11,10 +11,12 @@ from simpy import Environment, Event
 
 from sim.cluster.clock import ARRIVALS, CHANGES, Moment
 from sim.cluster.deadlines import Timeouts
+from sim.cluster.disaggregated import Disaggregated
 from sim.cluster.disruptions import Disruptions
 from sim.cluster.gateway import Gateway
 from sim.cluster.instance import Instance
 from sim.cluster.keeper import Keeper
+from sim.cluster.link import Link, Port
 from sim.cluster.lockstep import Lockstep, Rank
 from sim.cluster.recovery import begin_again
 from sim.cluster.replica import Replica
@@ -24,8 +26,10 @@ from sim.failures import Failures, Topology
 from sim.kv import KvCache
 from sim.metrics.instances import InstanceLog, InstanceRows
 from sim.metrics.rows import StrideLog, StrideRows
+from sim.metrics.transfers import TransferLog, TransferRows
 from sim.request import Request
 from sim.router import Fleet, Router
+from sim.router.disaggregation import Disaggregation, Role
 from sim.scheduler import Scheduler
 from sim.workload.client import Client
 from sim.workload.streams import stream
@@ -89,6 +93,10 @@ class Pool:
         Most replicas that there can be, those included that start or drain; 0: as many as there are.
     cold_start_s, grace_s
         How long a replica takes to become ready, and how long it may drain [s].
+    role
+        Other than ``both``, its replicas compute only prompts or write only answers, and do not come and go.
+    port
+        What ties them to those of the other role.
     """
 
     engine: Engine
@@ -98,6 +106,8 @@ class Pool:
     most: int = 0
     cold_start_s: float = 0.0
     grace_s: float = math.inf
+    role: Role = "both"
+    port: Port | None = None
 
 
 class Cluster:
@@ -113,6 +123,8 @@ class Cluster:
         What happens to the replicas; None: nothing.
     gateway_timeout_s
         Longest wait of a request while no replica is ready [s].
+    disaggregation
+        How prefill and decode replicas work together, with nothing left open; pools without a role need none.
     on_progress
         Called with the number of requests answered so far, after each of them.
     """
@@ -126,8 +138,10 @@ class Cluster:
         seed: int = 0,
         failures: Failures | None = None,
         gateway_timeout_s: float = math.inf,
+        disaggregation: Disaggregation | None = None,
     ) -> None:
         self._env, self._log, self._client = Environment(), StrideLog(), Client(traffic)
+        self._transfers = TransferLog()
         self._router, self._on_progress = router, on_progress
         self._sent = self._answered = 0
         self._total = len(traffic.requests)
@@ -138,8 +152,9 @@ class Cluster:
         self._arrival_s = math.inf
         self._waits_for_batches = any(pool.engine.scheduler.keeps_batch for pool in pools)
         self._replicas: list[Replica] = []
-        self._fleets = {pool.service: Fleet(stream(seed, f"router {pool.service}")) for pool in pools}
-        self._choices = {service: router.begin(fleet) for service, fleet in self._fleets.items()}
+        self._fleets = {(pool.service, pool.role): Fleet(stream(seed, _draws_of(pool))) for pool in pools}
+        self._choices = {of: router.begin(fleet) for of, fleet in self._fleets.items()}
+        self._stages = {} if disaggregation is None else self._disaggregated(pools, disaggregation)
         self._reports = [
             Reports(self._env, interval_s, report, busy=lambda: self._answered < self._sent)
             for fleet in self._fleets.values()
@@ -148,6 +163,12 @@ class Cluster:
         self._keepers = [self._keeper(pool) for pool in pools]
         self._keeper_of = [
             keeper for keeper in self._keepers for instance in keeper.instances for _ in instance.servers
+        ]
+        self._fleet_of = [
+            self._fleets[pool.service, pool.role]
+            for pool, keeper in zip(pools, self._keepers, strict=True)
+            for instance in keeper.instances
+            for _ in instance.servers
         ]
         topology = Topology.of(
             [pool.gpus for pool, keeper in zip(pools, self._keepers, strict=True) for _ in keeper.instances],
@@ -167,6 +188,30 @@ class Cluster:
         """Return when replicas were starting, ready, draining or down, once the run is over."""
         return self._lives.rows()
 
+    def transfers(self) -> TransferRows:
+        """Return what was moved from prefill to decode replicas."""
+        return self._transfers.rows()
+
+    def _disaggregated(self, pools: Sequence[Pool], options: Disaggregation) -> dict[int, Disaggregated]:
+        """Return the services whose prompts and answers are on different replicas."""
+        ranks = [pool for pool in pools for _ in range(pool.replicas * pool.engine.attention_ranks)]
+        link = Link({index: pool.port for index, pool in enumerate(ranks) if pool.port is not None}, options.latency_s)
+        return {
+            service: Disaggregated(
+                self._env,
+                options,
+                link,
+                self._transfers,
+                self._replicas,
+                prefill_replicas=sum(pool.role == role and pool.service == service for pool in ranks),
+                choose=lambda request, role: self._choices[request.service, role](request),
+                submit=self._submit,
+                on_done=self._done,
+            )
+            for (service, role), fleet in self._fleets.items()
+            if role == "prefill"
+        }
+
     def _keeper(self, pool: Pool) -> Keeper:
         """Set a pool up with all the replicas that there can be."""
         instances = []
@@ -185,7 +230,7 @@ class Cluster:
             self._env,
             instances,
             pool.replicas,
-            self._fleets[pool.service],
+            self._fleets[pool.service, pool.role],
             self._lives,
             cold_start_s=pool.cold_start_s,
             grace_s=pool.grace_s,
@@ -204,7 +249,7 @@ class Cluster:
         return ranks
 
     def _replica(self, pool: Pool, index: int, kind: type[R]) -> R:
-        engine, fleet = pool.engine, self._fleets[pool.service]
+        engine, fleet, stages = pool.engine, self._fleets[pool.service, pool.role], self._stages.get(pool.service)
         return kind(
             self._env,
             index,
@@ -216,8 +261,10 @@ class Cluster:
             by_iteration=engine.by_iteration,
             timeouts=engine.timeouts,
             more_to_come=lambda: self._client.next_s < math.inf,
-            on_done=self._done,
+            on_done=self._ended,
             on_change=fleet.changed if fleet.watches_engines else None,
+            on_load=None if stages is None else stages.reserved,
+            lends=pool.role == "prefill",
         )
 
     def _await_arrival(self) -> None:
@@ -252,12 +299,17 @@ class Cluster:
             self._route(request)
 
     def _route(self, request: Request) -> None:
-        if self._env.now < self._router_returns_s or not self._fleets[request.service].ready:
+        stages = self._stages.get(request.service)
+        if stages is not None:
+            stages.serve(request)
+        elif self._env.now < self._router_returns_s or not self._fleets[request.service, "both"].ready:
             self._gateway.hold(request)
-            return
-        index = self._choices[request.service](request)
+        else:
+            self._submit(request, self._choices[request.service, "both"](request))
+
+    def _submit(self, request: Request, index: int) -> None:
         self._replicas[index].submit(request)
-        self._fleets[request.service].changed(index)
+        self._fleet_of[index].changed(index)
 
     def _admit(self, service: int) -> None:
         """Route those who wait for *service* at the gateway."""
@@ -282,15 +334,23 @@ class Cluster:
         self._router_returns_s = max(self._router_returns_s, self._env.now + for_s)
 
         def return_(_: Event) -> None:
-            for service in self._fleets:
+            for service, _role in self._fleets:
                 self._admit(service)
 
         Moment(self._env, self._router_returns_s, return_, CHANGES)
 
+    def _ended(self, request: Request) -> None:
+        """Take note that its replica has answered, refused or given up *request*."""
+        self._fleet_of[request.replica].changed(request.replica)
+        stages = self._stages.get(request.service)
+        if stages is None:
+            self._done(request)
+        else:
+            stages.ended(request)
+
     def _done(self, request: Request) -> None:
         self._answered += 1
         if request.replica >= 0:
-            self._fleets[request.service].changed(request.replica)
             self._keeper_of[request.replica].served(request.replica)
         self._client.ended(request, self._env.now)
         self._await_arrival()
@@ -300,3 +360,8 @@ class Cluster:
             self._disruptions.end()
             for keeper in self._keepers:
                 keeper.close()
+
+
+def _draws_of(pool: Pool) -> str:
+    """Return the name of the random draws of the router before *pool*."""
+    return f"router {pool.service}" if pool.role == "both" else f"router {pool.service} {pool.role}"

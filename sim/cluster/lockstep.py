@@ -28,9 +28,11 @@ class Rank(Replica):
     group: Lockstep
 
     def decide(self) -> Decision | None:
-        """Return what it computes next; None if it has no requests."""
+        """Return what it computes next; None if it has no requests, or only such that wait for KV."""
+        if self._moved:
+            self._settle()
         state = self._state
-        return self._scheduler.schedule(state) if state.running or state.waiting else None
+        return self._decide() if state.running or state.waiting else None
 
     def batch_of(self, decision: Decision) -> Batch:
         """Return the work of *decision*."""

@@ -40,6 +40,11 @@ class Replica:
         Called with every request that completes, is rejected or fails.
     on_change
         Called with *index* where an iteration begins or ends; None: nobody cares.
+    on_load
+        Called with a request that has got blocks for KV from another replica, and for how many tokens; `loaded` is to
+        be called when it is there.
+    lends
+        Blocks of a finished request are held until `take_back` is called: their KV is sent to another replica.
 
     Attributes
     ----------
@@ -62,13 +67,16 @@ class Replica:
         more_to_come: Callable[[], bool],
         on_done: Callable[[Request], None],
         on_change: Callable[[int], None] | None = None,
+        on_load: Callable[[Request, int], None] | None = None,
+        lends: bool = False,
     ) -> None:
         self.index = index
         self.outstanding = self.outstanding_tokens = self.pending_tokens = 0
         self._env, self._scheduler, self._cost, self._kv, self._log = env, scheduler, cost, kv, log
         self._max_model_len, self._by_iteration = max_model_len, by_iteration
         self._more_to_come, self._on_done, self._on_change = more_to_come, on_done, on_change
-        self._deadlines = Deadlines(env, timeouts, self._give_up)
+        self._on_load, self._lends = on_load, lends
+        self._deadlines = Deadlines(env, timeouts, self.give_up)
         self._state = State(Queue(scheduler.order), Running(kv.block_size, cost.windows), kv, scheduler.notes())
         kv.settle = self._state.running.settle
         self._emissions = Emissions()
@@ -78,6 +86,8 @@ class Replica:
         self._serving: dict[Request, None] = {}
         self._lost = False
         self._slowdown = 1.0
+        self._moved: list[Request] = []  # their KV has come or gone, as is seen when the next iteration begins
+        self._mute: dict[Request, None] = {}  # decodes that have not emitted anything yet
 
     @property
     def waiting(self) -> int:
@@ -115,7 +125,8 @@ class Replica:
         self.outstanding_tokens += request.input_tokens
         self.pending_tokens += request.input_tokens - request.expected_hit_tokens
         self._deadlines.watch(request)
-        request.queued_s += self._cost.admission_delay_s(request.input_tokens)
+        if not request.remote_tokens:  # else the prefill replica has spent it
+            request.queued_s += self._cost.admission_delay_s(request.input_tokens)
         if request.queued_s > self._env.now:
             Moment(self._env, request.queued_s, lambda _: self._enqueue(request), ARRIVALS)
         else:
@@ -161,6 +172,26 @@ class Replica:
             self._complete_decodes(stride, stride.end_s())
             self._write(stride)
 
+    def loaded(self, request: Request) -> None:
+        """Let *request* decode from the next iteration on, now that its KV is there; it may have been preempted."""
+        self._see(request)
+
+    def take_back(self, request: Request) -> None:
+        """Free the blocks of a finished *request*, whose KV has been sent."""
+        self._see(request)
+
+    def loads(self, request: Request) -> bool:
+        """Tell whether *request* holds blocks for KV that is not there yet."""
+        return request in self._state.running.loading
+
+    def _see(self, request: Request) -> None:
+        """Look at the KV of *request* before the next iteration."""
+        self._moved.append(request)
+        if self._stride is None:
+            self._begin_at(self._env.now)
+        else:
+            self._cut(self._stride)
+
     def _refusal(self, request: Request) -> str:
         if request.total_tokens > self._max_model_len:
             return f"{request.total_tokens} tokens exceed max_model_len {self._max_model_len}"
@@ -185,9 +216,12 @@ class Replica:
         if blocked is Blocked.NO or (blocked is Blocked.KV_BLOCKS and waiting[0] is request):
             self._cut(stride)
 
-    def _give_up(self, request: Request, reason: str) -> None:
+    def give_up(self, request: Request, reason: str) -> None:
         """Serve *request* no longer: at once if it waits, from the end of the iteration on if it runs."""
         self._fail(request, reason)
+        if request in self._state.running.loading:
+            self._see(request)
+            return
         if request.admission >= 0:
             self._leaving.append(request)
         elif request in self._state.waiting:
@@ -238,6 +272,8 @@ class Replica:
         """Schedule the next iteration, ask what it costs, and let time pass until it is done."""
         state = self._state
         self._next = None
+        if self._moved:
+            self._settle()
         if not state.running.order:
             if not state.waiting:
                 return
@@ -246,7 +282,62 @@ class Replica:
                 if at_s < float("inf"):
                     self._begin_at(at_s)
                 return
-        self._start(self._scheduler.schedule(state))
+        decision = self._decide()
+        if decision is not None:
+            self._start(decision)
+
+    def _decide(self) -> Decision | None:
+        """Return what is computed next; None if that is nothing before KV has moved."""
+        state = self._state
+        decision = self._scheduler.schedule(state)
+        while state.loads:
+            request, tokens = state.loads.pop()
+            assert self._on_load is not None
+            self._on_load(request, tokens)
+        if decision.prefills or state.running.decoding or state.running.padding:
+            return decision
+        self._note_exceptions(decision)
+        if self._on_change is not None:
+            self._on_change(self.index)
+        return self._decide() if (decision.preempted or decision.failed) and state.waiting else None
+
+    def _settle(self) -> None:
+        """See whose KV has come, and whose blocks are free now that it has gone."""
+        moved, self._moved = self._moved, []
+        for request in moved:
+            if request in self._state.running.loading:
+                self._join(request)
+            elif self._lends:
+                self._kv.release(request)
+                self._kv.forget(request)
+
+    def _join(self, request: Request) -> None:
+        """Let *request*, whose KV is there, decode from now on, unless it was given up meanwhile."""
+        if request.status is Status.FAILED:
+            self._remove(request)
+            return
+        self._kv.publish(request)
+        if request.computed_tokens == request.input_tokens and not request.emitted_tokens:
+            request.emitted_tokens = 1
+            request.first_token_s = request.last_token_s = self._env.now
+        if request.emitted_tokens == request.output_tokens:
+            self._finish(request)
+        else:
+            self._state.running.begin_decoding(request)
+            self._begin_emitting(request)
+
+    def _begin_emitting(self, request: Request) -> None:
+        """Count the gaps of *request* from its last token on, if it has any."""
+        if math.isnan(request.last_token_s):
+            self._mute[request] = None
+        else:
+            self._emissions.join(request)
+
+    def _stop_emitting(self, request: Request) -> None:
+        if request in self._mute:
+            del self._mute[request]
+        else:
+            self._emissions.leave(request)
 
     def _start(self, decision: Decision) -> None:
         batch = self._batch(decision)
@@ -287,9 +378,9 @@ class Replica:
     def _note_exceptions(self, decision: Decision) -> None:
         """Note who emits no longer, who does again, and who was given up."""
         for request in decision.silenced:
-            self._emissions.leave(request)
+            self._stop_emitting(request)
         for request in decision.resumed:
-            self._emissions.join(request)
+            self._begin_emitting(request)
         for request in decision.failed:
             self._kv.forget(request)
             self._fail(request, request.reason)
@@ -350,10 +441,19 @@ class Replica:
         for gap_s, count in self._emissions.emit(first_s, end_s):
             if count and gap_s != first_s - stride.start_s:
                 self._log.odd_gap(gap_s, count)
+        if self._mute:
+            self._speak_up(first_s, end_s)
         finished = running.advance(k)
         for request in finished:
             self._emissions.leave(request)
         return finished
+
+    def _speak_up(self, first_s: float, end_s: float) -> None:
+        """Let those who have not emitted anything yet do so at *first_s* and on until *end_s*."""
+        for request in self._mute:
+            request.first_token_s, request.last_token_s = first_s, end_s
+            self._emissions.join(request)
+        self._mute.clear()
 
     def _complete_prefills(self, decision: Decision, end_s: float) -> list[Request]:
         finished = []
@@ -380,6 +480,8 @@ class Replica:
     def _finish(self, request: Request) -> None:
         if self._scheduler.keeps_batch:
             self._state.running.pad(request)
+        elif self._lends and request.status is not Status.FAILED:
+            self._state.running.leave(request)
         else:
             self._remove(request)
         if request.status is not Status.FAILED:
@@ -394,7 +496,7 @@ class Replica:
             if request.admission < 0 or request in running.padding:
                 continue
             if running.is_decoding(request):
-                self._emissions.leave(request)
+                self._stop_emitting(request)
             if self._scheduler.keeps_batch:
                 running.pad(request)
             else:

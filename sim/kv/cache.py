@@ -48,6 +48,7 @@ class KvCache:
         self._lru: OrderedDict[int | Run, int] = OrderedDict()  # idle keyed blocks by the count of frees before
         self._frees = count()
         self._writers: dict[str, Request] = {}  # output segment -> the running request that generates it
+        self._expected: set[Request] = set()  # hold blocks whose content is on its way
         self._chains: dict[Request, Chain] = {}
         self._book = ChainBook(block_size, generated=cache_generated, partial=partial_blocks)
         self.settle: Callable[[Request], None] = lambda request: None
@@ -151,11 +152,16 @@ class KvCache:
         self.take(new)
         return True
 
+    def expect(self, request: Request) -> None:
+        """Key no block of *request*, whose content comes from another replica, before it is published."""
+        self._expected.add(request)
+
     def publish(self, request: Request) -> None:
         """Key the blocks that *request* has filled; called at the end of an iteration that computed prompt tokens.
 
         The keys of an answer can wait until it leaves, or somebody comes to whom it is a part of the prompt.
         """
+        self._expected.discard(request)
         if self.prefix_caching:
             self._publish_writers(request)
             self._key(request)
@@ -165,13 +171,17 @@ class KvCache:
         held = self.blocks(request.computed_tokens)
         if not self.prefix_caching:
             self._plain += held
+            self._expected.discard(request)
             return
         self._key(request)
         answer = request.output_segment
         if answer is not None and self._writers.get(answer) is request:
             del self._writers[answer]
         chain = self._chains[request]
-        self._keep_tail(request, chain)
+        if request in self._expected:
+            self._expected.remove(request)
+        else:
+            self._keep_tail(request, chain)
         self._plain += held - len(chain.held)
         for run in chain.retire():
             self._plain -= run.count
@@ -206,6 +216,8 @@ class KvCache:
             self._key(writer)
 
     def _key(self, request: Request) -> None:
+        if request in self._expected:
+            return
         chain = self._chain(request)
         known = request.computed_tokens
         if not self._cache_generated:

@@ -11,7 +11,7 @@ from sim.profiles.model import Model
 from sim.profiles.parallelism import Parallelism
 from sim.profiles.quantization import Quantization
 
-__all__ = ["Deployment"]
+__all__ = ["Deployment", "kv_dtype_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,19 @@ class Deployment:
     @property
     def dtype(self) -> str:
         """Type of activations: a plain float type asked for all weights, else the model's own."""
-        asked = self.quantization.weights
-        return asked if asked in ("fp32", "bf16", "fp16") else self.model.dtype
+        return _dtype_of(self.model, self.quantization)
 
     @property
     def kv_dtype(self) -> str:
-        """Type of keys and values: what is asked for, else the checkpoint's, else that of activations."""
-        return self.quantization.kv_cache or self.model.checkpoint.kv_cache or self.dtype
+        """Type of keys and values."""
+        return kv_dtype_of(self.model, self.quantization)
+
+
+def kv_dtype_of(model: Model, quantization: Quantization) -> str:
+    """Return the type of keys and values: what is asked for, else the checkpoint's, else that of activations."""
+    return quantization.kv_cache or model.checkpoint.kv_cache or _dtype_of(model, quantization)
+
+
+def _dtype_of(model: Model, quantization: Quantization) -> str:
+    asked = quantization.weights
+    return asked if asked in ("fp32", "bf16", "fp16") else model.dtype

@@ -24,6 +24,7 @@ _RESOURCE = {
     "latency": "the launch of kernels and the latency of links",
     "host": "the host's work between iterations",
 }
+_LINK_MATTERS = 0.80
 _BLOCKED_MATTERS = 0.10
 _IDLE_MATTERS = 0.50
 
@@ -37,12 +38,15 @@ class Binding:
     idle_share: float
 
 
-def binding_limit(strides: StrideRows, replica_time_s: float, time_shares: Mapping[str, float]) -> Binding:
+def binding_limit(
+    strides: StrideRows, replica_time_s: float, time_shares: Mapping[str, float], link_utilization: float = 0.0
+) -> Binding:
     """Find what limits a run.
 
-    First what holds back the queue, if it does for a tenth of the time; else the demand, if replicas idle for
-    half of it; else the largest of *time_shares*, the shares of iteration time by resource (``compute``,
-    ``memory``, ``link``, ``latency``, ``host``), which may be empty.
+    First the link between prefill and decode replicas, if it is busy for four fifths of the time; then what holds back
+    the queue, if it does for a tenth of the time; else the demand, if replicas idle for half of it; else the largest of
+    *time_shares*, the shares of iteration time by resource (``compute``, ``memory``, ``link``, ``latency``, ``host``),
+    which may be empty.
 
     Parameters
     ----------
@@ -52,6 +56,9 @@ def binding_limit(strides: StrideRows, replica_time_s: float, time_shares: Mappi
     duration_s = strides.duration_s
     queued = strides.waiting > 0
     idle = max(0.0, 1 - float(duration_s.sum()) / replica_time_s) if replica_time_s else 1.0
+    if link_utilization >= _LINK_MATTERS:
+        words = f"the link between prefill and decode: it is busy {link_utilization:.0%} of the time"
+        return Binding("kv_link", words, idle)
     blocked_s = np.bincount(strides.blocked[queued], duration_s[queued], minlength=len(Blocked))
     worst = max(_BLOCKED, key=lambda code: float(blocked_s[code]))
     share = float(blocked_s[worst]) / replica_time_s if replica_time_s else 0.0

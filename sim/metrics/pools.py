@@ -14,6 +14,7 @@ from sim.metrics.binding import Binding, binding_limit
 from sim.metrics.instances import InstanceRows, InstanceState
 from sim.metrics.power import GpuPower
 from sim.metrics.rows import RequestRows, StrideRows
+from sim.metrics.transfers import TransferRows
 from sim.profiles.prices import GpuPrice
 
 __all__ = ["PoolContext", "PoolSummary", "combined_shares", "of_replicas", "summarise_pool"]
@@ -42,6 +43,8 @@ class PoolContext:
         Of a replica those that have rows of their own.
     lives
         When replicas, those of other pools included, were in which state; None: all of them always ready.
+    link_bytes_per_s
+        What each of these replicas sends or receives at most [B/s]; 0: no KV moves.
     time_shares
         Share of the iteration time by resource: ``compute``, ``memory``, ``link``, ``latency``, ``host``.
     """
@@ -56,6 +59,7 @@ class PoolContext:
     gpu_power: GpuPower | None = None
     attention_ranks: int = 1
     lives: InstanceRows | None = None
+    link_bytes_per_s: float = 0.0
     time_shares: Mapping[str, float] = field(default_factory=dict)
 
     def has(self, replica: Ints) -> Bools:
@@ -90,9 +94,11 @@ class PoolContext:
 
 @dataclass(frozen=True, slots=True)
 class PoolSummary:
-    """One pool in numbers; *busy_share* is the part of its replicas' time that iterations took.
+    """One pool in numbers.
 
-    *num_gpus* are paid for on average. *price* is of one GPU by the hour, *power* its draw; None: not known.
+    *busy_share* is the part of its replicas' time that iterations took, *link_utilization* the part of what their links
+    could have moved that they did. *num_gpus* are paid for on average. *price* is of one GPU by the hour, *power* its
+    draw; None: not known. A pool that only prefills has *completed* a request when its KV is sent.
     """
 
     name: str
@@ -106,6 +112,7 @@ class PoolSummary:
     binding: Binding
     price: GpuPrice | None = None
     power: GpuPower | None = None
+    link_utilization: float | None = None
 
     @property
     def usd_per_hour(self) -> float | None:
@@ -136,20 +143,28 @@ class PoolSummary:
             "binding_limit": self.binding.limit,
             "price": None if self.price is None else self.price.as_dict(),
             "facility_power_w": self.facility_power_w,
+            **({} if self.link_utilization is None else {"kv_link_utilization": self.link_utilization}),
         }
 
 
-def summarise_pool(pool: PoolContext, requests: RequestRows, strides: StrideRows, duration_s: float) -> PoolSummary:
+def summarise_pool(
+    pool: PoolContext,
+    requests: RequestRows,
+    strides: StrideRows,
+    duration_s: float,
+    transfers: TransferRows | None = None,
+) -> PoolSummary:
     """Return what came of *pool* in a run of *duration_s*."""
     completed = requests.completed & pool.has(requests.replica)
     own = pool.strides(strides)
     replica_time_s = duration_s * pool.serving(duration_s)
     busy_s = float(own.duration_s.sum())
+    sent = 0 if transfers is None else int(pool.has(transfers.prefill_replica).sum())
     return PoolSummary(
         name=pool.name,
         replicas=pool.replicas,
         num_gpus=pool.paid_gpus(duration_s),
-        completed=int(completed.sum()),
+        completed=int(completed.sum()) + sent,
         output_tokens=int(requests.emitted_tokens[completed].sum()),
         running_mean=float(np.dot(own.running, own.duration_s)) / duration_s if duration_s else math.nan,
         kv_utilization_peak=int(own.kv_blocks.max(initial=0)) / pool.kv_blocks if pool.kv_blocks else math.nan,
@@ -157,7 +172,17 @@ def summarise_pool(pool: PoolContext, requests: RequestRows, strides: StrideRows
         binding=binding_limit(own, replica_time_s, pool.time_shares),
         price=pool.gpu_price,
         power=pool.gpu_power,
+        link_utilization=None if transfers is None else _link_utilization(pool, transfers, replica_time_s),
     )
+
+
+def _link_utilization(pool: PoolContext, transfers: TransferRows, replica_time_s: float) -> float | None:
+    """Return the share of what the links of *pool* could have moved that they did; None where it has none."""
+    if not pool.link_bytes_per_s:
+        return None
+    own = pool.has(transfers.prefill_replica) | pool.has(transfers.decode_replica)
+    could_bytes = pool.link_bytes_per_s * replica_time_s
+    return float(transfers.moved_bytes[own].sum()) / could_bytes if could_bytes else math.nan
 
 
 def of_replicas(pools: Sequence[PoolContext], value: Callable[[PoolContext], float]) -> Floats:

@@ -22,8 +22,10 @@ from sim.metrics.pools import PoolContext, PoolSummary, combined_shares, of_repl
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.metrics.slo import SLO, Judgement, ShareJudgement
 from sim.metrics.steady import Steadiness, judge_steadiness
+from sim.metrics.transfers import TransferRows
 from sim.profiles.prices import GpuPrice
 from sim.request import Status
+from sim.units import GB
 
 __all__ = ["RunContext", "Summary", "summarise"]
 
@@ -60,8 +62,8 @@ class Summary:
     *latency* holds the distributions by ``ttft``, ``tpot``, ``itl``, ``e2el``; *objectives* the judgement of each
     clause of the SLO by name; *num_gpus* are paid for on average; *fleet* tells of replicas that come and go, if any;
     *gpu_power_w* is of a board on average, *facility_power_w* of the deployment with servers and cooling; *price* is of
-    one GPU, where all have the same; *intervals* the 90 % confidence intervals by key, in the unit of the key. `None`
-    is unknown.
+    one GPU, where all have the same; *intervals* the 90 % confidence intervals by key, in the unit of the key;
+    *transfers* what was sent from prefill to decode replicas, None where there are none. `None` is unknown.
     """
 
     completed: int
@@ -96,6 +98,7 @@ class Summary:
     engine_iterations: int
     simulated_s: float
     wall_s: float
+    transfers: TransferRows | None = None
 
     def per_second(self, amount: float) -> float:
         """Return *amount* over the duration of the run, `nan` for a run of no length."""
@@ -137,6 +140,7 @@ class Summary:
             },
             "binding_limit": self.binding.limit,
             **(self.fleet.as_dict() if self.fleet else {}),
+            **self._transfers(),
             **({"pools": [pool.as_dict() for pool in self.pools]} if len(self.pools) > 1 else {}),
             "steady_state": self.steadiness.verdict,
             "warm_up_s": self.steadiness.warm_up_s,
@@ -150,9 +154,26 @@ class Summary:
     def _statistics(self) -> dict[str, float]:
         return _in_ms(self.latency)
 
+    @property
+    def kv_link_utilization(self) -> float:
+        """The largest share that the links of a pool had of what they can move."""
+        return _busiest_link(self.pools)
 
-def summarise(requests: RequestRows, strides: StrideRows, context: RunContext) -> Summary:
-    """Compute every metric of a run from its rows."""
+    def _transfers(self) -> dict[str, float]:
+        if self.transfers is None:
+            return {}
+        return {
+            "kv_transfers": len(self.transfers.request),
+            **_in_ms({"kv_transfer": self.transfers.times}),
+            "kv_transfer_gb": self.transfers.total_bytes / GB,
+            "kv_link_utilization": self.kv_link_utilization,
+        }
+
+
+def summarise(
+    requests: RequestRows, strides: StrideRows, context: RunContext, transfers: TransferRows | None = None
+) -> Summary:
+    """Compute every metric of a run from its rows; *transfers* count where pools have a link between them."""
     end_s = max(_last(requests.last_token_s), _last(strides.start_s + strides.duration_s))
     duration_s = end_s - float(requests.arrival_s.min(initial=end_s))
     pools = context.pools
@@ -177,7 +198,8 @@ def summarise(requests: RequestRows, strides: StrideRows, context: RunContext) -
     kv_blocks = of_replicas(pools, lambda pool: pool.kv_blocks)
     block_size = of_replicas(pools, lambda pool: pool.block_size)[strides.replica]
     kv_block_s = float(np.dot(_mean_blocks(strides, block_size), strides.duration_s))
-    of_pools = tuple(summarise_pool(pool, requests, strides, duration_s) for pool in pools)
+    transfers = transfers if any(pool.link_bytes_per_s for pool in pools) else None
+    of_pools = tuple(summarise_pool(pool, requests, strides, duration_s, transfers) for pool in pools)
     num_gpus = sum(pool.num_gpus for pool in of_pools)
     usd_per_hour = _together([pool.usd_per_hour for pool in of_pools])
     power_w = _together([pool.power_w for pool in of_pools])
@@ -204,7 +226,9 @@ def summarise(requests: RequestRows, strides: StrideRows, context: RunContext) -
         fleet=summarise_fleet(pools, requests, good),
         cost_usd_per_mtok_output=_per_token(usd_per_hour, duration_s / 3600, output_tokens / 1e6),
         energy_j_per_output_tok=_per_token(power_w, duration_s, output_tokens),
-        binding=binding_limit(strides, duration_s * sum(serving), combined_shares(pools, strides)),
+        binding=binding_limit(
+            strides, duration_s * sum(serving), combined_shares(pools, strides), _busiest_link(of_pools)
+        ),
         pools=of_pools,
         gpu_power_w=None if power_w is None else power_w / num_gpus,
         facility_power_w=_together([pool.facility_power_w for pool in of_pools]),
@@ -221,7 +245,12 @@ def summarise(requests: RequestRows, strides: StrideRows, context: RunContext) -
         engine_iterations=int(strides.iterations.sum()),
         simulated_s=end_s,
         wall_s=context.wall_s,
+        transfers=transfers,
     )
+
+
+def _busiest_link(pools: Sequence[PoolSummary]) -> float:
+    return max((pool.link_utilization or 0.0 for pool in pools), default=0.0)
 
 
 def _in_ms(latency: Mapping[str, Distribution]) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from itertools import accumulate, pairwise
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -16,9 +16,23 @@ from sim.profiles.hardware import Hardware
 from sim.profiles.quantization import Dtype
 from sim.units import Bytes, Seconds
 
-__all__ = ["LATEST", "BatchLimits", "Engine", "EngineVersion", "HostTime", "RequestDelay", "Serves", "split_version"]
+__all__ = [
+    "LATEST",
+    "BatchLimits",
+    "Engine",
+    "EngineVersion",
+    "FirstToken",
+    "Handover",
+    "HandoverOrder",
+    "HostTime",
+    "RequestDelay",
+    "Serves",
+    "split_version",
+]
 
 LATEST = "latest"
+FirstToken = Literal["prefill", "transfer", "decode"]
+HandoverOrder = Literal["prefill_first", "decode_first"]
 
 
 class _Part(BaseModel):
@@ -41,6 +55,13 @@ class RequestDelay(_Part):
 
     fixed_s: Seconds = Field(ge=0, description="Of every request [s].")
     per_prompt_token_s: Seconds = Field(ge=0, description="Of each token of its prompt [s].")
+
+
+class Handover(_Part):
+    """How a prefill replica hands a request over to a decode replica: see `sim.router.disaggregation`."""
+
+    first_token: FirstToken = Field("prefill", description="When the client gets the first token.")
+    order: HandoverOrder = Field("prefill_first", description="Whose replica is chosen, and blocks taken, first.")
 
 
 class BatchLimits(_Part):
@@ -89,6 +110,8 @@ class EngineVersion(_Part):
     stream_lag_iterations: float = Field(
         0.0, ge=0, description="Iterations by which the client sees the first token late."
     )
+
+    handover: Handover = Field(Handover(), description="How prefill and decode replicas work together.")
 
     def limits_on(
         self, hardware: Hardware, *, offline: bool = False, max_model_len: int | None = None

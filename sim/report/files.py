@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,11 +10,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sim.errors import UserError
 from sim.metrics.instances import InstanceRows, InstanceState
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.metrics.summary import Summary
 from sim.metrics.timeline import timeline_of
+from sim.metrics.transfers import TransferRows
 from sim.report.json import to_json
 from sim.report.perfetto import perfetto_trace
 from sim.request import Status
@@ -62,21 +67,25 @@ def write_run(
     """Write all files of a run into *folder*, which exists, and return their paths.
 
     *kv_blocks* are those of each replica by its number, *manifest* what `manifest_of` returned. With the
-    *lives* of replicas that come and go there is one file more.
+    *lives* of replicas that come and go there is one file more. Where KV moves between replicas there are two more
+    columns of requests, and a table of transfers.
     """
+    transfers = summary.transfers
     timeline = timeline_of(requests, strides, kv_blocks, lives)
     texts = {
         "result.json": to_json(summary.as_dict()) + "\n",
-        "trace.perfetto.json": perfetto_trace(requests, strides),
+        "trace.perfetto.json": perfetto_trace(requests, strides, transfers),
         "manifest.json": to_json(manifest) + "\n",
     }
     tables = {
-        "requests.parquet": _request_columns(requests),
+        "requests.parquet": _request_columns(requests) | _moved_columns(len(requests.request_id), transfers),
         "strides.parquet": _columns(strides, _STRIDE_COLUMNS),
         "timeline.parquet": _columns(timeline, timeline.__dataclass_fields__),
     }
     if lives is not None:
         tables["instances.parquet"] = _instance_columns(lives)
+    if transfers is not None:
+        tables["transfers.parquet"] = _columns(transfers, transfers.__dataclass_fields__)
     contents = {name: _parquet(columns) for name, columns in tables.items()}
     return write_files(folder, contents | {name: text.encode() for name, text in texts.items()})
 
@@ -117,6 +126,20 @@ def _request_columns(requests: RequestRows) -> dict[str, Any]:
 def _instance_columns(lives: InstanceRows) -> dict[str, Any]:
     state = [InstanceState(code).name.lower() for code in lives.state.tolist()]
     return _columns(lives, ("replica", "from_s", "to_s")) | {"state": state}
+
+
+def _moved_columns(count: int, transfers: TransferRows | None) -> dict[str, Any]:
+    """Return where prompts were computed, and what their KV took [s]; `nan` where the replica did it alone."""
+    if transfers is None:
+        return {}
+    replica, transfer_s = np.full(count, np.nan), np.full(count, np.nan)
+    replica[transfers.request] = transfers.prefill_replica
+    transfer_s[transfers.request] = transfers.exposed_s
+    return {"prefill_replica": _whole(replica), "transfer_s": transfer_s}
+
+
+def _whole(numbers: NDArray[np.float64]) -> list[int | None]:
+    return [None if math.isnan(number) else int(number) for number in numbers.tolist()]
 
 
 def _columns(rows: object, names: Iterable[str]) -> dict[str, Any]:

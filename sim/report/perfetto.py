@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.metrics.rows import Blocked, RequestRows, StrideRows
+from sim.metrics.transfers import TransferRows
 
 __all__ = ["perfetto_trace"]
 
@@ -24,20 +25,27 @@ Ints = NDArray[np.int64]
 
 _TRACK = 1
 _PHASES = ("queue", "prefill", "decode")
+_MOVED_PHASES = ("transfer", "decode")
 
 
 def perfetto_trace(
-    requests: RequestRows, strides: StrideRows, *, most_requests: int = 5_000, most_strides: int = 20_000
+    requests: RequestRows,
+    strides: StrideRows,
+    transfers: TransferRows | None = None,
+    *,
+    most_requests: int = 5_000,
+    most_strides: int = 20_000,
 ) -> str:
     """Return the trace as JSON text.
 
     It holds the first *most_requests* admitted requests and the first *most_strides* strides, so that the
-    trace of a long run can still be opened; ``otherData`` states what it holds.
+    trace of a long run can still be opened; ``otherData`` states what it holds. A request whose prompt was computed by
+    another replica than its answer is shown on both.
     """
     admitted = np.flatnonzero(~np.isnan(requests.admitted_s))
     shown = admitted[np.argsort(requests.arrival_s[admitted], kind="stable")][:most_requests]
     first = np.argsort(strides.start_s, kind="stable")[:most_strides]
-    events = [*_names(strides), *_requests(requests, shown), *_replicas(strides, first)]
+    events = [*_names(strides), *_requests(requests, transfers, shown), *_replicas(strides, first)]
     lines = ",\n".join(json.dumps(event, separators=(",", ":")) for event in events)
     extent = {
         "requests": f"first {len(shown):,} of {len(requests.request_id):,}",
@@ -61,19 +69,40 @@ def _names(strides: StrideRows) -> Iterator[Event]:
         yield {"name": "thread_name", **process, "args": {"name": "iterations"}}
 
 
-def _requests(requests: RequestRows, shown: Ints) -> Iterator[Event]:
-    moments = (requests.arrival_s, requests.admitted_s, requests.first_token_s, requests.last_token_s)
+def _requests(requests: RequestRows, transfers: TransferRows | None, shown: Ints) -> Iterator[Event]:
+    moved = {} if transfers is None else {index: row for row, index in enumerate(transfers.request.tolist())}
     for index in shown.tolist():
-        known_s = np.array([moment[index] for moment in moments if not np.isnan(moment[index])])
-        times_us = (_ns(known_s) / 1e3).tolist()
-        name = f"request {requests.request_id[index]}"
-        process = _process(int(requests.replica[index]))
-        event = {"cat": "request", "id": str(index), "pid": process, "tid": _TRACK}
-        yield {"ph": "b", "name": name, **event, "ts": times_us[0], "args": _lengths(requests, index)}
-        for phase, (begin_us, end_us) in zip(_PHASES, itertools.pairwise(times_us), strict=False):
-            yield {"ph": "b", "name": phase, **event, "ts": begin_us}
-            yield {"ph": "e", "name": phase, **event, "ts": end_us}
-        yield {"ph": "e", "name": name, **event, "ts": times_us[-1]}
+        begins_s = (requests.arrival_s[index], requests.admitted_s[index])
+        end_s, replica = requests.last_token_s[index], int(requests.replica[index])
+        if transfers is None or index not in moved:
+            yield from _spans(requests, index, replica, _PHASES, (*begins_s, requests.first_token_s[index], end_s))
+            continue
+        row = moved[index]
+        prefilled_s, arrive_s = transfers.prefilled_s[row], transfers.arrive_s[row]
+        yield from _spans(
+            requests, index, int(transfers.prefill_replica[row]), _PHASES[:2], (*begins_s, prefilled_s), "prompt"
+        )
+        yield from _spans(requests, index, replica, _MOVED_PHASES, (prefilled_s, arrive_s, max(arrive_s, end_s)))
+
+
+def _spans(
+    requests: RequestRows,
+    index: int,
+    replica: int,
+    phases: tuple[str, ...],
+    moments_s: tuple[float, ...],
+    part: str = "",
+) -> Iterator[Event]:
+    """Yield the *phases* of a request on one replica, as far as their *moments_s* are known."""
+    known_s = np.array([moment_s for moment_s in moments_s if not np.isnan(moment_s)])
+    times_us = (_ns(known_s) / 1e3).tolist()
+    name = f"request {requests.request_id[index]}"
+    event = {"cat": "request", "id": f"{index} {part}".strip(), "pid": _process(replica), "tid": _TRACK}
+    yield {"ph": "b", "name": name, **event, "ts": times_us[0], "args": _lengths(requests, index)}
+    for phase, (begin_us, end_us) in zip(phases, itertools.pairwise(times_us), strict=False):
+        yield {"ph": "b", "name": phase, **event, "ts": begin_us}
+        yield {"ph": "e", "name": phase, **event, "ts": end_us}
+    yield {"ph": "e", "name": name, **event, "ts": times_us[-1]}
 
 
 def _lengths(requests: RequestRows, index: int) -> dict[str, int]:

@@ -14,8 +14,10 @@ from sim.report.files import manifest_of, write_run
 from sim.report.json import to_json
 from sim.report.table import WIDTH, print_table
 from sim.report.vllm import vllm_block
+from sim.router.disaggregation import Disaggregation
 from sim.scheduler import Scheduler
 from sim.simulate import ReadyPool, Result
+from sim.simulate.disaggregation import decided
 from sim.simulate.inputs import input_files
 from sim.units import format_bytes
 
@@ -78,7 +80,19 @@ def _defaults(result: Result) -> dict[str, Any]:
     for pool in result.pools:
         flags = pool.setup.flags.left_open(pool.experiment.engine)
         used |= {f"{pool.name}: {path}" if pool.name else path: value for path, value in flags}
+    used |= _engines_own(result)
     return {path: value for path, value in sorted(used.items()) if value is not None}
+
+
+def _engines_own(result: Result) -> dict[str, Any]:
+    """Return what the engine decided of how its prefill and decode replicas work together, and every other default."""
+    options = decided(result.experiment, result.pools)
+    if options is None:
+        return {}
+    written = result.experiment.disaggregation or Disaggregation()
+    open_ones = [name for name in ("first_token", "order") if getattr(written, name) is None]
+    own = {f"disaggregation.{name}": getattr(options, name) for name in open_ones}
+    return dict(defaults_used(written, "disaggregation.")) | own
 
 
 def _yaml(value: Any) -> str:

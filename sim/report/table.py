@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WIDTH", "number", "objective", "print_table", "share"]
 
+_TRANSFER = {"mean": "mean", "p50": "median", "p99": "p99"}
 _LATENCIES = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "end to end"}
 WIDTH = 110
 """Columns of text, at least."""
@@ -118,6 +119,8 @@ def _statements(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "Cost", _cost(summary, summary.cost_usd_per_mtok_output)
     if summary.energy_j_per_output_tok is not None:
         yield "Energy", _energy(summary, summary.energy_j_per_output_tok)
+    if summary.transfers is not None:
+        yield "KV moved", _moved(result)
     yield "Limited by", summary.binding.sentence
     if len(summary.pools) > 1:
         yield from ((pool.name, _pool(pool)) for pool in summary.pools)
@@ -167,6 +170,12 @@ def _losses(fleet: FleetSummary, *, slo: bool) -> str:
     answered = "answered within the SLO" if slo else "answered"
     share = _percent(fleet.degraded_good_share)
     return f"{lost}; {share} {answered} of those who came in the {format_seconds(fleet.degraded_s)} with fewer replicas"
+
+
+def _moved(result: dict[str, Any]) -> str:
+    times = ", ".join(f"{word} {number(result[f'{key}_kv_transfer_ms'])}" for word, key in _TRANSFER.items())
+    size = f"{result['kv_transfers']:,} times, {number(result['kv_transfer_gb'])} GB"
+    return f"{size}; ready after {times} ms; links {_percent(result['kv_link_utilization'])} busy"
 
 
 def _pool(pool: PoolSummary) -> str:

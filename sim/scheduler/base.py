@@ -25,12 +25,25 @@ Chunk = Callable[[int, int], int]
 
 @dataclass(slots=True)
 class State:
-    """A replica as its scheduler sees it: who waits, who runs, the KV cache, and what the scheduler noted itself."""
+    """A replica as its scheduler sees it: who waits, who runs, the KV cache, and what the scheduler noted itself.
+
+    *loads* are requests that were admitted to get their KV from another replica, and for how many tokens.
+    """
 
     waiting: Queue
     running: Running
     kv: KvCache
     notes: Any = None
+    loads: list[tuple[Request, int]] = field(default_factory=list)
+
+    def load(self, request: Request, hit: int) -> None:
+        """Admit *request*, which has its blocks: the KV of its prompt, but for *hit* tokens, is to be sent here."""
+        self.waiting.remove(request)
+        self.running.load(request)
+        self.kv.expect(request)
+        self.loads.append((request, request.remote_tokens - hit))
+        request.computed_tokens, request.remote_tokens = request.remote_tokens, 0
+        request.cached_tokens -= hit  # it was looked up where the prompt was computed
 
 
 @dataclass(slots=True)
@@ -80,6 +93,9 @@ class Scheduler(Policy):
 
     keeps_batch: ClassVar[bool] = False
     """Whether a batch is formed, possibly waiting for arrivals, and kept until its longest answer is done."""
+    disaggregates: ClassVar[bool] = False
+    """Whether prompts and answers may be on different replicas: requests get blocks to load KV into (`State.load`), and
+    blocks may be held by nobody who runs."""
 
     order: Order = Field("fcfs", description="Who of those who wait is served first; priority: the lower value.")
     max_num_queued_reqs: int | None = Field(
@@ -160,6 +176,8 @@ class Scheduler(Policy):
         for request in list(running.order):
             if request.admission < 0:
                 continue  # preempted for another one
+            if request in running.loading:
+                continue
             prefilling, stalled = request in running.prefilling, request in running.stalled
             running.settle(request)
             tokens = (chunk if prefilling else min)(request.prefill_tokens - request.computed_tokens, budget)

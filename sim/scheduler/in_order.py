@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from sim.batch import Blocked
 from sim.request import Request
 from sim.scheduler.base import Decision, Scheduler, State
@@ -13,8 +15,10 @@ class InOrder(Scheduler):
     """Admits one after the other while sequences, tokens and KV blocks last; nobody overtakes who lacks them.
 
     A scheduler says how much of a prompt is computed (`_share`), and where it differs, whether there is room for the
-    request (`_take_in`) and who is next (`_next`).
+    request (`_take_in`) and who is next (`_next`). Who gets its KV from another replica takes no tokens.
     """
+
+    disaggregates: ClassVar[bool] = True
 
     def _admit(self, state: State, decision: Decision, budget: int, places: int) -> None:
         """Add to *decision* who gets one of *places* within *budget* tokens, and what keeps the next one out."""
@@ -27,6 +31,12 @@ class InOrder(Scheduler):
             elif waiting:
                 request = self._next(state)
                 hit = 0 if request is None else state.kv.hits(request)
+                if request is not None and request.remote_tokens:
+                    if self._take_in(state, request, hit, request.remote_tokens - hit):
+                        state.load(request, hit)
+                        continue
+                    decision.blocked = Blocked.KV_BLOCKS
+                    return
                 tokens = 0 if request is None else self._share(state, request.prefill_tokens - hit, budget)
                 if request is None or not tokens:
                     decision.blocked = Blocked.TOKEN_BUDGET

@@ -29,13 +29,15 @@ class Running:
     Attributes
     ----------
     order
-        All admitted requests in admission order; each is in one of the next three or decodes.
+        All admitted requests in admission order; each is in one of the next four or decodes.
     prefilling
         Those whose prompt (after a preemption: prompt and emitted tokens) is not computed yet.
     stalled
         Those that would decode but got no token budget.
     padding
         Finished rows that their static batch still carries.
+    loading
+        Those whose blocks are taken while the KV of their prompt is on its way from another replica.
     decoding
         How many decode.
     promised_tokens, promised_blocks
@@ -49,6 +51,7 @@ class Running:
         self.prefilling: dict[Request, None] = {}
         self.stalled: dict[Request, None] = {}
         self.padding: dict[Request, None] = {}
+        self.loading: dict[Request, None] = {}
         self.decoding = 0
         self.promised_tokens = self.promised_blocks = 0
         self.iteration = 0
@@ -74,12 +77,18 @@ class Running:
         request.admission, request.status = self._admissions, Status.RUNNING
         self.order[request] = self.prefilling[request] = None
 
+    def load(self, request: Request) -> None:
+        """Take *request* in as the last admitted; it decodes from when its KV is there."""
+        self.admit(request)
+        del self.prefilling[request]
+        self.loading[request] = None
+
     def leave(self, request: Request) -> None:
         """Remove *request*, which has finished or is preempted."""
         del self.order[request]
         self.promised_tokens -= request.total_tokens
         self.promised_blocks -= -(-request.total_tokens // len(self._new_blocks))
-        for waiting in (self.prefilling, self.stalled, self.padding):
+        for waiting in (self.prefilling, self.stalled, self.padding, self.loading):
             if request in waiting:
                 del waiting[request]
                 break
@@ -91,6 +100,7 @@ class Running:
         """Move *request*, all of whose tokens but the last emitted are computed, to the decodes."""
         self.prefilling.pop(request, None)
         self.stalled.pop(request, None)
+        self.loading.pop(request, None)
         offset = request.decode_offset = request.computed_tokens - self.iteration
         request.decode_ticket += 1
         self.decoding += 1
@@ -103,7 +113,9 @@ class Running:
 
     def is_decoding(self, request: Request) -> bool:
         """Tell whether *request*, which is admitted, is one of the decodes."""
-        return not (request in self.prefilling or request in self.stalled or request in self.padding)
+        if request in self.prefilling or request in self.stalled:
+            return False
+        return not (request in self.padding or request in self.loading)
 
     def stall(self, request: Request) -> None:
         """Let a decoding *request* wait for token budget."""

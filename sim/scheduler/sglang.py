@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -55,6 +55,8 @@ class Sglang(Scheduler):
     out: that requests of one batch with a common new prefix wait for the first of them.
     """
 
+    disaggregates: ClassVar[bool] = True
+
     kind: Literal["sglang"] = "sglang"
     max_num_batched_tokens: int = Field(
         8192, ge=1, description="Prompt tokens of an iteration; longer prompts are cut: chunked_prefill_size [tokens]."
@@ -86,7 +88,7 @@ class Sglang(Scheduler):
             return decision
         decoded = self._decode_all(state) or self._retract(state)
         decoded.blocked = decision.blocked
-        if not decoded.decodes:
+        if not decoded.decodes and state.running.prefilling:
             self._continue_prompt(state, decoded, self.max_num_batched_tokens)
         return decoded
 
@@ -133,15 +135,20 @@ class Sglang(Scheduler):
                 break
             request = waiting[0]
             hit = kv.hits(request)
+            if request.remote_tokens:
+                if not self._load(state, request, hit, reserved):
+                    notes.full_at, decision.blocked = len(running), Blocked.KV_BLOCKS
+                    break
+                reserved += self._answer(request)
+                continue
             whole = request.prefill_tokens - hit
             tokens = whole if whole <= budget else self._cut(budget, kv.block_size, alone=not running)
             left = self.max_prefill_tokens - sum(tokens for _, tokens in decision.prefills)
             if not tokens or (decision.prefills and whole >= left):
                 decision.blocked = Blocked.TOKEN_BUDGET
                 return
-            answer = min(request.output_tokens - request.emitted_tokens, self.clip_max_new_tokens)
-            room, spare = whole + answer + kv.block_size, math.ceil(reserved / kv.block_size)
-            if not kv.admit(request, hit, tokens, **({"room": room, "spare": spare} if running else {})):
+            answer = self._answer(request)
+            if not self._take_in(state, request, hit, tokens, whole + answer, reserved):
                 notes.full_at, decision.blocked = len(running), Blocked.KV_BLOCKS
                 break
             running.admit(waiting.popleft())
@@ -149,6 +156,26 @@ class Sglang(Scheduler):
             budget -= tokens
             reserved += answer if tokens == whole else 0
         notes.full = decision.blocked
+
+    def _answer(self, request: Request) -> int:
+        """Return the tokens still to come that count for *request*."""
+        return min(request.output_tokens - request.emitted_tokens, self.clip_max_new_tokens)
+
+    def _load(self, state: State, request: Request, hit: int, reserved: float) -> bool:
+        """Give *request* blocks for KV from another replica; return False if there are too few."""
+        tokens = request.remote_tokens - hit
+        if not self._take_in(state, request, hit, tokens, tokens + self._answer(request), reserved):
+            return False
+        state.load(request, hit)
+        return True
+
+    @staticmethod
+    def _take_in(state: State, request: Request, hit: int, tokens: int, length: int, reserved: float) -> bool:
+        """Give *request* blocks for *tokens* now if there is room for *length* beside what is *reserved*."""
+        kv = state.kv
+        if not state.running:
+            return kv.admit(request, hit, tokens)
+        return kv.admit(request, hit, tokens, room=length + kv.block_size, spare=math.ceil(reserved / kv.block_size))
 
     @staticmethod
     def _cut(budget: int, block_size: int, *, alone: bool) -> int:
@@ -170,14 +197,14 @@ class Sglang(Scheduler):
     def _reserved_tokens(self, running: Running, ratio: float) -> float:
         """Return what is reserved for the answers of those who decode; visits each, as the engine does."""
         done = running.iteration + 1
-        decodes = (request for request in running.order if request not in running.prefilling)
-        left = (request.total_tokens - done - request.decode_offset for request in decodes)
-        return ratio * sum(min(tokens, self.clip_max_new_tokens) for tokens in left)
+        left = (request.total_tokens - done - request.decode_offset for request in _decodes(running))
+        reserved = sum(min(tokens, self.clip_max_new_tokens) for tokens in left)
+        return ratio * (reserved + sum(map(self._answer, running.loading)))
 
     def _retract(self, state: State) -> Decision:
         """Preempt the shortest answers, of equal ones the longest prompts, until the others can decode."""
         running, decision = state.running, Decision(decodes=True)
-        decodes = [request for request in running.order if request not in running.prefilling]
+        decodes = _decodes(running)
         for request in decodes:
             running.settle(request)
         decodes.sort(key=lambda request: (-request.emitted_tokens, request.input_tokens))
@@ -195,6 +222,11 @@ class Sglang(Scheduler):
         super()._preempt(state, victim, decision)
         state.waiting.remove(victim)
         state.waiting.arrive(victim)
+
+
+def _decodes(running: Running) -> list[Request]:
+    prompts, loading = running.prefilling, running.loading
+    return [request for request in running.order if request not in prompts and request not in loading]
 
 
 def _sort_by_hits(state: State) -> None:

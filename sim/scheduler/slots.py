@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -24,6 +24,8 @@ class Slots(InOrder):
     `tools/server/README.md`; Ollama `docs/faq.mdx` and `server/sched.go` (`ErrMaxQueue`). The micro-batches into which
     a batch is cut (`n_ubatch`) count in the memory plan only.
     """
+
+    disaggregates: ClassVar[bool] = False
 
     kind: Literal["slots"] = "slots"
     max_num_batched_tokens: int = Field(2048, ge=1, description="Most tokens of an iteration: --batch-size [tokens].")

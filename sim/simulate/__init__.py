@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,13 +14,25 @@ from sim.experiment import Experiment
 from sim.metrics.instances import InstanceRows
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.metrics.summary import RunContext, Summary, summarise
+from sim.metrics.transfers import TransferRows
+from sim.simulate.disaggregation import decided
 from sim.simulate.pools import ReadyPool, ask_for_services, ready_pools, refuse_unknown_places
 from sim.simulate.setup import Setup, prepare
 from sim.simulate.uncertainty import capacity_warnings, model_error
 from sim.workload import generate
 from sim.workload.traffic import Traffic
 
-__all__ = ["ReadyPool", "Result", "Setup", "play", "prepare", "ready_pools", "simulate"]
+__all__ = ["Played", "ReadyPool", "Result", "Setup", "play", "prepare", "ready_pools", "simulate"]
+
+
+class Played(NamedTuple):
+    """A workload that was served, and its raw rows; *lives* are None where replicas do not come and go."""
+
+    traffic: Traffic
+    requests: RequestRows
+    strides: StrideRows
+    lives: InstanceRows | None
+    transfers: TransferRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +48,7 @@ class Result:
     requests: RequestRows
     strides: StrideRows
     lives: InstanceRows | None
+    transfers: TransferRows
     context: RunContext
     summary: Summary
 
@@ -72,7 +86,7 @@ def simulate(
     """
     began_s = time.perf_counter()
     pools = pools or ready_pools(experiment)
-    traffic, requests, strides, lives = play(experiment, pools, on_progress)
+    traffic, requests, strides, lives, transfers = played = play(experiment, pools, on_progress)
     contexts = tuple(pool.context(strides, lives) for pool in pools)
     context = RunContext(
         pools=contexts,
@@ -81,18 +95,16 @@ def simulate(
         warnings=(*traffic.warnings, *capacity_warnings(pools, contexts, strides)),
         model_error=model_error(pools, contexts, requests, strides),
     )
-    summary = summarise(requests, strides, context)
-    return Result(experiment, pools, traffic, requests, strides, lives, context, summary)
+    summary = summarise(requests, strides, context, transfers)
+    return Result(experiment, pools, *played, context, summary)
 
 
 def play(
     experiment: Experiment, pools: Sequence[ReadyPool], on_progress: Callable[[int, int], None] | None = None
-) -> tuple[Traffic, RequestRows, StrideRows, InstanceRows | None]:
-    """Serve the workload and return it with its raw rows, for callers that need no more than a few of them.
-
-    The last are the lives of the replicas; None where they do not come and go.
-    """
+) -> Played:
+    """Serve the workload and return it with its raw rows, for callers that need no more than a few of them."""
     refuse_unknown_places(experiment, pools)
+    disaggregation = decided(experiment, pools)
     traffic = generate(experiment.workload, experiment.seed, experiment.folder)
     _refuse_beyond_window(experiment, pools, traffic)
     ask_for_services(experiment, pools, traffic.requests)
@@ -111,10 +123,12 @@ def play(
         experiment.seed,
         failures=experiment.failures,
         gateway_timeout_s=experiment.lifecycle.gateway_timeout_s,
+        disaggregation=disaggregation,
     )
     strides = fleet.run()
     lives = fleet.lives() if experiment.failures is not None else None
-    return traffic, _as_seen(RequestRows.of(traffic.requests), pools), strides, lives
+    requests = _as_seen(RequestRows.of(traffic.requests), pools)
+    return Played(traffic, requests, strides, lives, fleet.transfers())
 
 
 def _as_seen(requests: RequestRows, pools: Sequence[ReadyPool]) -> RequestRows:

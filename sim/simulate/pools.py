@@ -10,12 +10,15 @@ from itertools import accumulate
 import numpy as np
 
 from sim import cluster
+from sim.cluster import Port
 from sim.experiment import Experiment, Pool, experiment_of
 from sim.failures import Loss, Topology
 from sim.metrics.instances import InstanceRows
 from sim.metrics.pools import PoolContext
 from sim.metrics.rows import StrideRows
 from sim.request import Request
+from sim.router.disaggregation import Role
+from sim.simulate.disaggregation import port_of
 from sim.simulate.limits import time_shares
 from sim.simulate.power import gpu_power
 from sim.simulate.prices import gpu_price
@@ -37,6 +40,8 @@ class ReadyPool:
         Number of the model that it serves among those of all pools, from 0.
     first
         Number of its first replica; with attention data parallel, of its first rank.
+    port
+        What ties its replicas to those of the other role, if it has one.
     """
 
     name: str
@@ -44,6 +49,8 @@ class ReadyPool:
     setup: Setup
     service: int = 0
     first: int = 0
+    role: Role = "both"
+    port: Port | None = None
 
     @property
     def replicas(self) -> int:
@@ -67,6 +74,8 @@ class ReadyPool:
             most=self.most,
             cold_start_s=lifecycle.start_s(self.setup.model.weight_bytes(deployment.quantization)),
             grace_s=math.inf if lifecycle.grace_s is None else lifecycle.grace_s,
+            role=self.role,
+            port=self.port,
         )
 
     def context(self, strides: StrideRows, lives: InstanceRows | None = None) -> PoolContext:
@@ -82,6 +91,7 @@ class ReadyPool:
             gpu_price=gpu_price(self.experiment),
             attention_ranks=engine.attention_ranks,
             lives=lives,
+            link_bytes_per_s=0.0 if self.port is None else self.port.kv.ranks * self.port.bytes_per_s,
         )
         shares = time_shares(context.strides(strides), engine.cost)
         power = gpu_power(self.experiment, self.setup.hardware, shares)
@@ -111,7 +121,9 @@ def _alone(experiment: Experiment, pool: Pool, place: int) -> Experiment:
     document = experiment.document
     for field, target in _targets(pool):
         document = document.graft(("pools", place, *field), target)
-    return experiment_of(document.without("pools").without("sweep")).model_copy(update={"seed": experiment.seed})
+    for section in ("pools", "sweep", "disaggregation"):
+        document = document.without(section)
+    return experiment_of(document).model_copy(update={"seed": experiment.seed})
 
 
 def _targets(pool: Pool) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -129,10 +141,13 @@ def ready_pools(experiment: Experiment) -> list[ReadyPool]:
     """Make every pool of *experiment* ready; raise as `prepare` does."""
     pools: list[ReadyPool] = []
     services: dict[str, int] = {}
-    for name, alone in experiments_of(experiment):
+    for place, (name, alone) in enumerate(experiments_of(experiment)):
         service = services.setdefault(alone.model, len(services))
         first = pools[-1].first + pools[-1].replicas if pools else 0
-        pools.append(ReadyPool(name, alone, prepare(alone), service, first))
+        setup = prepare(alone)
+        role = experiment.pools[place].role if experiment.pools else None
+        port = port_of(experiment, alone, setup) if role else None
+        pools.append(ReadyPool(name, alone, setup, service, first, role or "both", port))
     _shares(experiment, pools)
     return pools
 

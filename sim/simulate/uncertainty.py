@@ -36,7 +36,12 @@ def load_of(requests: RequestRows) -> Load:
 def model_error(
     pools: Sequence[ReadyPool], contexts: Sequence[PoolContext], requests: RequestRows, strides: StrideRows
 ) -> ModelError | None:
-    """Return the errors to expect of the result, of several pools the largest; None where any of them has none."""
+    """Return the errors to expect of the result, of several pools the largest; None where any of them has none.
+
+    So it is where prompts and answers are on different replicas: the table was not made from such runs.
+    """
+    if any(pool.role != "both" for pool in pools):
+        return None
     errors = []
     for pool, context in zip(pools, contexts, strict=True):
         own = requests.where(context.has(requests.replica)) if len(pools) > 1 else requests
@@ -46,9 +51,7 @@ def model_error(
     return widest(known) if known and len(known) == len(errors) else None
 
 
-def _pool_error(
-    experiment: Experiment, setup: Setup, requests: RequestRows, strides: StrideRows
-) -> ModelError | None:
+def _pool_error(experiment: Experiment, setup: Setup, requests: RequestRows, strides: StrideRows) -> ModelError | None:
     """Return the errors of one pool; None where the cost model is the user's own line."""
     if experiment.cost_model.kind != "roofline" or TABLE not in names("calibrated/errors", experiment.folder):
         return None

@@ -47,7 +47,7 @@ def _column(values: list[Any]) -> pa.Array:
     import pyarrow as pa
 
     kinds = {type(value) for value in values} - {type(None)}
-    if kinds == {list}:
+    if kinds == {list} and not any(isinstance(item, dict) for value in values for item in value or ()):
         return pa.array(values, pa.list_(pa.string()))
     if kinds == {int, float}:
         return pa.array(values, pa.float64())

@@ -152,3 +152,30 @@ def test_the_first_token_of_a_queueing_engine_waits_for_the_others():
     assert first[-1] > 100 * first[0]
     assert first[5] / first[4] == pytest.approx(2, rel=0.1)
     assert points[-1]["output_throughput"] == pytest.approx(points[1]["output_throughput"], rel=0.01)
+
+
+def test_long_prompts_want_more_prefill_replicas_at_equal_gpus():
+    best = {}
+    for name in ("pd_ratio_prompts", "pd_ratio_answers"):
+        points = summaries(name)
+        assert {sum(pool["gpus"] for pool in point["pools"]) for point in points} == {8}
+        assert all(point["kv_transfer_gb"] > 0 for point in points)
+        rates = [point["output_tok_s_per_gpu"] for point in points]
+        top = rates.index(max(rates))
+        assert 0 < top < len(rates) - 1, "neither end is best"
+        best[name] = points[top]["pools"][0]["replicas"]
+    assert best == {"pd_ratio_prompts": 3, "pd_ratio_answers": 2}
+
+
+def test_decode_replicas_behind_a_slow_network_change_nothing():
+    rates = [point["output_throughput"] for point in summaries("kv_over_ethernet")]
+    assert max(rates) == pytest.approx(min(rates), rel=0.001)
+    assert rates[-1] == pytest.approx(661, rel=0.1)
+
+
+def test_a_prefill_replica_saturates_and_more_do_not_help_a_request_alone():
+    alone, alone_beside_others, *loaded, double = summaries("prefill_replicas")
+    assert alone["median_ttft_ms"] == pytest.approx(alone_beside_others["median_ttft_ms"], rel=1e-9)
+    assert loaded[-1]["request_throughput"] == pytest.approx(loaded[-2]["request_throughput"], rel=0.01)
+    assert loaded[-1]["request_throughput"] == pytest.approx(4.5, rel=0.15)
+    assert loaded[-1]["median_ttft_ms"] > 10 * loaded[0]["median_ttft_ms"] > 10 * double["median_ttft_ms"]

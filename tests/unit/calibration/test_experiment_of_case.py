@@ -115,7 +115,7 @@ def test_a_date_stands_in_for_a_version():
 @pytest.mark.parametrize(
     ("cells", "words"),
     [
-        ({"mode": "disagg"}, "mode disagg is not modelled"),
+        ({"mode": "disagg+spec"}, "mode disagg+spec is not modelled"),
         ({"load_value": ""}, "sums up several loads"),
         ({"quality": "anomalous"}, "anomalous"),
         ({"gpu": "Pi 400 - 4GB [CPU]"}, "no hardware profile"),

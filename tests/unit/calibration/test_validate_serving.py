@@ -42,9 +42,9 @@ def test_json_has_predictions_errors_and_reasons_by_case_and_statistics_by_group
     assert first["predicted"] == second["predicted"]
     error = 100 * (first["predicted"]["ttft_mean_ms"] / 40 - 1)
     assert first["error_pct"]["ttft_mean_ms"] == pytest.approx(error)
-    assert (third["skipped"], third["predicted"]) == ("mode disagg is not modelled", {})
+    assert (third["skipped"], third["predicted"]) == ("how many accelerators prefill and decode is not stated", {})
     summary = result["summary"]
-    assert summary["skipped"] == {"mode disagg is not modelled": {"n": 1}}
+    assert summary["skipped"] == {"how many accelerators prefill and decode is not stated": {"n": 1}}
     assert summary["all"]["tpot_mean_ms"]["n"] == 3
     assert set(summary["gpu L40S"]["tpot_mean_ms"]) == {"n", "mape", "medape", "bias", "coverage"}
     assert result["cpu_s"] > 0

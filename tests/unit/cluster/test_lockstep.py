@@ -42,7 +42,7 @@ def _play(**options):
         "lengths": MIXED,
     } | options
     experiment = experiment_of(parse_yaml(EXPERIMENT.format(**chosen), "x.yaml"))
-    _, requests, strides, _ = play(experiment, ready_pools(experiment))
+    _, requests, strides, *_ = play(experiment, ready_pools(experiment))
     return requests, strides
 
 

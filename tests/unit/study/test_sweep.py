@@ -9,6 +9,7 @@ from sim.experiment import load_experiment
 from sim.simulate import simulate
 from sim.study import sweep as sweep_module
 from sim.study.point import points_of
+from sim.study.table import parquet_of, rows_in
 
 
 def test_a_row_is_the_axes_and_the_public_keys_of_the_run(tmp_path):
@@ -129,3 +130,9 @@ def test_a_damaged_part_is_run_again(tmp_path, content):
     (out / "_points").mkdir()
     (out / "_points" / "000003.parquet").write_bytes(content)
     assert sweep_of(path, out) == (before, 6)
+
+
+def test_figures_of_pools_survive_the_table(tmp_path):
+    pools = [{"name": "a", "busy_share": 0.5}, {"name": "b", "busy_share": 0.25}]
+    (tmp_path / "rows.parquet").write_bytes(parquet_of([{"point": 0, "pools": pools}, {"point": 1, "pools": None}]))
+    assert [row["pools"] for row in rows_in(tmp_path / "rows.parquet")] == [pools, None]
