@@ -73,6 +73,9 @@ class AffineStep:
         terms, total_s = self.breakdown(batch), self.pace(batch).first_s
         return {name: seconds / total_s for name, seconds in terms.items()} if total_s else {}
 
+    def imbalance_s(self, batch: Batch) -> float | None:
+        """Return None: a line has no experts."""
+
     def admission_delay_s(self, input_tokens: int) -> float:
         """Return 0: a request is in the queue at the instant of its arrival."""
         return 0.0

@@ -52,6 +52,9 @@ class StepCost(Protocol):
         Roofline: ``compute``, ``memory``, ``link``, ``latency`` (launches and dependent steps) and ``host``.
         """
 
+    def imbalance_s(self, batch: Batch) -> float | None:
+        """Return how much of the iteration is lost to uneven experts [s]; None where no load of experts is given."""
+
     def admission_delay_s(self, input_tokens: int) -> float:
         """Return the time from the client to the engine's queue, for HTTP and tokenisation [s]."""
 

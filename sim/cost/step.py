@@ -13,6 +13,7 @@ from sim.cost.host import Host
 from sim.cost.operation import Demand, Operation, Work
 from sim.cost.pace import Pace
 from sim.cost.pipeline import Pipeline
+from sim.cost.uneven_experts import UnevenExperts
 
 __all__ = ["Delay", "OperationTime", "RooflineStep"]
 
@@ -153,19 +154,28 @@ class RooflineStep:
     def operations(self, batch: Batch) -> dict[str, OperationTime]:
         """Return what each operation on the GPU takes, and what it would take of each resource."""
         found: dict[str, OperationTime] = defaultdict(OperationTime)
-        for times, name, demand in self._demands(batch):
-            found[name] = found[name].plus(times, demand)
+        for times, each, work in self._operations(batch):
+            found[each.name] = found[each.name].plus(times, each.demand(work))
         return dict(found)
 
     def limits(self, batch: Batch) -> dict[str, float]:
         """Return the shares of the time bound by compute, memory, link, latency and host."""
         seconds: dict[str, float] = defaultdict(float)
-        for times, _, demand in self._demands(batch):
-            for limit, value in demand.limits.items():
+        for times, each, work in self._operations(batch):
+            for limit, value in each.demand(work).limits.items():
                 seconds[limit] += times * value
         seconds["host"] = self.host.exposed_s(batch, sum(seconds.values()))
         total_s = sum(seconds.values())
         return {limit: value / total_s for limit, value in seconds.items() if value}
+
+    def imbalance_s(self, batch: Batch) -> float | None:
+        """Return what the most loaded rank's rows beyond the mean of all ranks cost [s]; None without such experts."""
+        lost_s = [
+            times * each.excess_s(work)
+            for times, each, work in self._operations(batch)
+            if isinstance(each, UnevenExperts)
+        ]
+        return sum(lost_s) if lost_s else None
 
     def admission_delay_s(self, input_tokens: int) -> float:
         """Return the time from the client to the engine's queue [s]."""
@@ -178,8 +188,8 @@ class RooflineStep:
                 seconds += rate * tokens
         return seconds
 
-    def _demands(self, batch: Batch) -> Iterator[tuple[float, str, Demand]]:
-        """Yield every operation of the iteration that has work, with how often it runs."""
+    def _operations(self, batch: Batch) -> Iterator[tuple[float, Operation, Work]]:
+        """Yield how often each operation of the iteration that has work runs, and the work."""
         work, rounds = self.pipeline.split(batch)
         groups = (
             (self.by_tokens, rounds.layers, work.tokens),
@@ -191,6 +201,6 @@ class RooflineStep:
         )
         for operations, times, rows in groups:
             if rows:
-                yield from ((times * each.repeats, each.name, each.demand(work)) for each in operations)
+                yield from ((times * each.repeats, each, work) for each in operations)
         mean = replace(work, tokens=self._group_mean(batch, work))
-        yield from ((rounds.layers * each.repeats, each.name, each.demand(mean)) for each in self.by_group)
+        yield from ((rounds.layers * each.repeats, each, mean) for each in self.by_group)

@@ -51,6 +51,12 @@ class UnevenExperts:
         load = self.load.at(tokens)
         return self.even.demand_of(tokens, load.touched, load.max_over_mean)
 
+    def excess_s(self, work: Work) -> float:
+        """Return what its rows beyond the mean of all ranks cost, with the same experts touched [s]."""
+        tokens = work.tokens * self.even.replicas
+        mean = self.even.demand_of(tokens, self.load.at(tokens).touched)
+        return self.demand(work).seconds - mean.seconds
+
 
 @dataclass(frozen=True, slots=True)
 class Rebalancing:

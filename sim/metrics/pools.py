@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,10 +14,11 @@ from sim.metrics.binding import Binding, binding_limit
 from sim.metrics.instances import InstanceRows, InstanceState
 from sim.metrics.power import GpuPower
 from sim.metrics.rows import RequestRows, StrideRows
+from sim.metrics.time_use import TimeUse, combined
 from sim.metrics.transfers import TransferRows
 from sim.profiles.prices import GpuPrice
 
-__all__ = ["PoolContext", "PoolSummary", "combined_shares", "of_replicas", "summarise_pool"]
+__all__ = ["PoolContext", "PoolSummary", "combined_use", "of_replicas", "summarise_pool"]
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -45,8 +46,8 @@ class PoolContext:
         When replicas, those of other pools included, were in which state; None: all of them always ready.
     link_bytes_per_s
         What each of these replicas sends or receives at most [B/s]; 0: no KV moves.
-    time_shares
-        Share of the iteration time by resource: ``compute``, ``memory``, ``link``, ``latency``, ``host``.
+    time_use
+        Where the time of its iterations goes.
     """
 
     num_gpus: int
@@ -60,7 +61,7 @@ class PoolContext:
     attention_ranks: int = 1
     lives: InstanceRows | None = None
     link_bytes_per_s: float = 0.0
-    time_shares: Mapping[str, float] = field(default_factory=dict)
+    time_use: TimeUse = field(default_factory=TimeUse)
 
     def has(self, replica: Ints) -> Bools:
         """Return which of the *replica* numbers are its own."""
@@ -169,7 +170,7 @@ def summarise_pool(
         running_mean=float(np.dot(own.running, own.duration_s)) / duration_s if duration_s else math.nan,
         kv_utilization_peak=int(own.kv_blocks.max(initial=0)) / pool.kv_blocks if pool.kv_blocks else math.nan,
         busy_share=busy_s / replica_time_s if replica_time_s else math.nan,
-        binding=binding_limit(own, replica_time_s, pool.time_shares),
+        binding=binding_limit(own, replica_time_s, pool.time_use.by_resource),
         price=pool.gpu_price,
         power=pool.gpu_power,
         link_utilization=None if transfers is None else _link_utilization(pool, transfers, replica_time_s),
@@ -190,13 +191,7 @@ def of_replicas(pools: Sequence[PoolContext], value: Callable[[PoolContext], flo
     return np.repeat([float(value(pool)) for pool in pools], [pool.replicas for pool in pools])
 
 
-def combined_shares(pools: Sequence[PoolContext], strides: StrideRows) -> Mapping[str, float]:
-    """Return the shares of the iteration time of all pools together."""
-    if len(pools) == 1:
-        return pools[0].time_shares
+def combined_use(pools: Sequence[PoolContext], strides: StrideRows) -> TimeUse:
+    """Return the use of the iteration time of all pools together."""
     busy_s = [float(pool.strides(strides).duration_s.sum()) for pool in pools]
-    shares: dict[str, float] = {}
-    for pool, time_s in zip(pools, busy_s, strict=True):
-        for resource, share in pool.time_shares.items():
-            shares[resource] = shares.get(resource, 0.0) + share * time_s / sum(busy_s)
-    return shares
+    return combined([pool.time_use for pool in pools], busy_s)

@@ -18,10 +18,11 @@ from sim.metrics.gaps import GapHistogram, gaps_of, unexplained_gap_share
 from sim.metrics.intervals import SAMPLING_ONLY, Interval, latency_intervals
 from sim.metrics.latency import PERCENTILES, Distribution, Sample
 from sim.metrics.model_error import ModelError, with_model_error
-from sim.metrics.pools import PoolContext, PoolSummary, combined_shares, of_replicas, summarise_pool
+from sim.metrics.pools import PoolContext, PoolSummary, combined_use, of_replicas, summarise_pool
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.metrics.slo import SLO, Judgement, ShareJudgement
 from sim.metrics.steady import Steadiness, judge_steadiness
+from sim.metrics.time_use import TimeUse
 from sim.metrics.transfers import TransferRows
 from sim.profiles.prices import GpuPrice
 from sim.request import Status
@@ -83,6 +84,7 @@ class Summary:
     running_mean: float
     num_gpus: float
     fleet: FleetSummary | None
+    time_use: TimeUse
     pools: tuple[PoolSummary, ...]
     cost_usd_per_mtok_output: float | None
     energy_j_per_output_tok: float | None
@@ -139,6 +141,7 @@ class Summary:
                 **{name: _share_judgement(judged) for name, judged in self.shares.items()},
             },
             "binding_limit": self.binding.limit,
+            "iteration_time": self.time_use.as_dict(),
             **(self.fleet.as_dict() if self.fleet else {}),
             **self._transfers(),
             **({"pools": [pool.as_dict() for pool in self.pools]} if len(self.pools) > 1 else {}),
@@ -195,6 +198,7 @@ def summarise(
             "output_throughput": _ratio(output_tokens, duration_s),
         }
         intervals = with_model_error(context.model_error, _in_ms(latency) | rates, intervals)
+    time_use = combined_use(pools, strides)
     kv_blocks = of_replicas(pools, lambda pool: pool.kv_blocks)
     block_size = of_replicas(pools, lambda pool: pool.block_size)[strides.replica]
     kv_block_s = float(np.dot(_mean_blocks(strides, block_size), strides.duration_s))
@@ -227,8 +231,9 @@ def summarise(
         cost_usd_per_mtok_output=_per_token(usd_per_hour, duration_s / 3600, output_tokens / 1e6),
         energy_j_per_output_tok=_per_token(power_w, duration_s, output_tokens),
         binding=binding_limit(
-            strides, duration_s * sum(serving), combined_shares(pools, strides), _busiest_link(of_pools)
+            strides, duration_s * sum(serving), time_use.by_resource, _busiest_link(of_pools)
         ),
+        time_use=time_use,
         pools=of_pools,
         gpu_power_w=None if power_w is None else power_w / num_gpus,
         facility_power_w=_together([pool.facility_power_w for pool in of_pools]),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pydantic import Field
 
 from sim.profiles.base import Profile
@@ -18,7 +20,7 @@ class PowerCalibration(Profile):
     compute_share: float = Field(ge=0, le=1, description="While matrix products set the pace.")
     error: float = Field(ge=0, description="Relative error to expect of a mean draw.")
 
-    def busy_share(self, time_shares: dict[str, float]) -> float | None:
+    def busy_share(self, time_shares: Mapping[str, float]) -> float | None:
         """Return the mean draw over the iteration time, of the board's limit; None if what it waits for is not known.
 
         Parameters

@@ -11,6 +11,7 @@ from sim.metrics.latency import PERCENTILES
 from sim.metrics.pools import PoolSummary
 from sim.metrics.slo import Judgement, ShareJudgement
 from sim.metrics.summary import Summary
+from sim.metrics.time_use import TimeUse
 from sim.units import format_seconds
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ __all__ = ["WIDTH", "number", "objective", "print_table", "share"]
 
 _TRANSFER = {"mean": "mean", "p50": "median", "p99": "p99"}
 _LATENCIES = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "end to end"}
+_MOST_OPERATIONS = 4
 WIDTH = 110
 """Columns of text, at least."""
 
@@ -122,6 +124,8 @@ def _statements(summary: Summary) -> Iterator[tuple[str, str]]:
     if summary.transfers is not None:
         yield "KV moved", _moved(result)
     yield "Limited by", summary.binding.sentence
+    if summary.time_use.by_operation:
+        yield "Iterations", _time_use(summary.time_use)
     if len(summary.pools) > 1:
         yield from ((pool.name, _pool(pool)) for pool in summary.pools)
     yield "State", summary.steadiness.statement
@@ -176,6 +180,14 @@ def _moved(result: dict[str, Any]) -> str:
     times = ", ".join(f"{word} {number(result[f'{key}_kv_transfer_ms'])}" for word, key in _TRANSFER.items())
     size = f"{result['kv_transfers']:,} times, {number(result['kv_transfer_gb'])} GB"
     return f"{size}; ready after {times} ms; links {_percent(result['kv_link_utilization'])} busy"
+
+
+def _time_use(use: TimeUse) -> str:
+    """Name the operations that take the most time of an average iteration."""
+    parts = sorted(use.by_operation.items(), key=lambda part: -part[1])
+    most = ", ".join(f"{name} {_percent(share)}" for name, share in parts[:_MOST_OPERATIONS])
+    uneven = "" if use.imbalance is None else f"; {_percent(use.imbalance)} is lost to uneven experts"
+    return f"{most}{uneven}"
 
 
 def _pool(pool: PoolSummary) -> str:

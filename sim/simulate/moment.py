@@ -11,7 +11,7 @@ from sim.batch import Batch
 from sim.cost.step import OperationTime, RooflineStep
 from sim.metrics.rows import StrideRows
 from sim.simulate import Result
-from sim.simulate.limits import batch_of
+from sim.simulate.time_use import batch_of
 
 __all__ = ["Moment", "moment_of"]
 

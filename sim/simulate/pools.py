@@ -19,10 +19,10 @@ from sim.metrics.rows import StrideRows
 from sim.request import Request
 from sim.router.disaggregation import Role
 from sim.simulate.disaggregation import port_of
-from sim.simulate.limits import time_shares
 from sim.simulate.power import gpu_power
 from sim.simulate.prices import gpu_price
 from sim.simulate.setup import Setup, prepare
+from sim.simulate.time_use import time_use_of
 from sim.workload.streams import stream
 
 __all__ = ["ReadyPool", "ask_for_services", "experiments_of", "ready_pools", "refuse_unknown_places"]
@@ -93,9 +93,9 @@ class ReadyPool:
             lives=lives,
             link_bytes_per_s=0.0 if self.port is None else self.port.kv.ranks * self.port.bytes_per_s,
         )
-        shares = time_shares(context.strides(strides), engine.cost)
-        power = gpu_power(self.experiment, self.setup.hardware, shares)
-        return replace(context, time_shares=shares, gpu_power=power)
+        use = time_use_of(context.strides(strides), engine.cost)
+        power = gpu_power(self.experiment, self.setup.hardware, use.by_resource)
+        return replace(context, time_use=use, gpu_power=power)
 
 
 def experiments_of(experiment: Experiment) -> list[tuple[str, Experiment]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sim.experiment import Experiment
 from sim.metrics.power import GpuPower
 from sim.profiles.hardware import Hardware
@@ -13,7 +15,7 @@ BOARDS = "boards"
 """Name of the table of power draws."""
 
 
-def gpu_power(experiment: Experiment, hardware: Hardware, time_shares: dict[str, float]) -> GpuPower | None:
+def gpu_power(experiment: Experiment, hardware: Hardware, time_shares: Mapping[str, float]) -> GpuPower | None:
     """Return the draw of an accelerator whose iterations wait for resources by *time_shares*; None if not known."""
     calibration = load_power(BOARDS, experiment.folder)
     busy = calibration.busy_share(time_shares)

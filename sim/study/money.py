@@ -12,9 +12,9 @@ from sim.profiles.apis import ApiPrice, from_genai_prices
 from sim.profiles.library import load_apis, names
 from sim.profiles.prices import CardPrice, GpuPrice
 from sim.simulate import Result, simulate
-from sim.simulate.limits import prefill_share
 from sim.simulate.pools import ReadyPool
 from sim.simulate.prices import gpu_price, purchase_price, reserved_price
+from sim.simulate.time_use import prefill_share
 from sim.tco.api import ApiBill, api_bill, api_usd, break_even_mtok, hybrid_usd, published_rule
 from sim.tco.bill import Bill, bought, rented
 from sim.tco.costs import Costs

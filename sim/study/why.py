@@ -11,7 +11,7 @@ import numpy as np
 from sim.batch import Blocked
 from sim.metrics.rows import StrideRows
 from sim.simulate import ReadyPool
-from sim.simulate.limits import sampled_batches
+from sim.simulate.time_use import sampled_batches
 from sim.study.played import Played
 
 __all__ = ["OPERATIONS", "WAITS", "Anatomy", "anatomy_of"]

@@ -82,11 +82,13 @@ KINDS = {
 
 MONEY = ("price", "cost_usd_per_mtok_output", "energy_j_per_output_tok", "gpu_power_w", "facility_power_w")
 """Prices and power change with published figures, and have tests of their own."""
+DERIVED = ("wall_s", "intervals", "iteration_time")
+"""What follows from the rest and from fitted constants, and has tests of its own."""
 
 
 def _judged(values):
     """Return the *values*, of the run and of its pools, that only a change of behaviour changes."""
-    left = {key: value for key, value in values.items() if key not in ("wall_s", "intervals", *MONEY)}
+    left = {key: value for key, value in values.items() if key not in (*DERIVED, *MONEY)}
     if "pools" in left:
         left["pools"] = [_judged(pool) for pool in left["pools"]]
     return left

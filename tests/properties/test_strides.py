@@ -36,6 +36,9 @@ class NoDelay:
     def limits(self, batch: Batch) -> dict[str, float]:
         return {"all": 1.0}
 
+    def imbalance_s(self, batch: Batch) -> float | None:
+        return None
+
     def admission_delay_s(self, input_tokens: int) -> float:
         return 0.0
 
@@ -63,6 +66,9 @@ class Hosted(NoDelay):
         if gpu_s >= host_s:
             return Pace(gpu_s, growth_s, math.inf)
         return Pace(host_s, 0.0, (host_s - gpu_s) // growth_s + 1)
+
+    def imbalance_s(self, batch: Batch) -> float | None:
+        return None
 
     def admission_delay_s(self, input_tokens: int) -> float:
         return 2**-8 * input_tokens

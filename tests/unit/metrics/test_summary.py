@@ -19,7 +19,7 @@ KEYS = [
     *("max_output_tokens_per_s", "max_concurrent_requests", "preemptions", "prefix_hit_rate"),
     *("kv_utilization_mean", "kv_utilization_peak", "running_mean", "output_tok_s_per_gpu", "total_tok_s_per_gpu"),
     *("cost_usd_per_mtok_output", "energy_j_per_output_tok", "gpu_power_w", "facility_power_w", "price"),
-    *("slo", "binding_limit", "steady_state", "warm_up_s"),
+    *("slo", "binding_limit", "iteration_time", "steady_state", "warm_up_s"),
     *("intervals", "warnings", "engine_iterations", "simulated_s", "wall_s"),
 ]
 

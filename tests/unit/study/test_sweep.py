@@ -24,6 +24,7 @@ def test_a_row_is_the_axes_and_the_public_keys_of_the_run(tmp_path):
     for key, value in alone.items():
         if key != "wall_s" and not isinstance(value, dict):
             assert row[key] == (None if isinstance(value, float) and math.isnan(value) else value), key
+    assert row["iteration_time.by_operation.base"] == alone["iteration_time"]["by_operation"]["base"]
     low, high = alone["intervals"].get("mean_ttft_ms", (None, None))
     assert (row.get("intervals.mean_ttft_ms.low"), row.get("intervals.mean_ttft_ms.high")) == (low, high)
 

@@ -1,4 +1,4 @@
-"""What an average moment of a run waits for, and works on."""
+"""Where the time of a run's iterations went, asked of the cost model for a sample of them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,32 @@ import numpy as np
 from sim.batch import Batch, Chunk
 from sim.cost import StepCost
 from sim.metrics.rows import StrideRows
+from sim.metrics.time_use import TimeUse, mean_shares
 
-__all__ = ["batch_of", "prefill_share", "sampled_batches", "time_shares"]
+__all__ = ["batch_of", "prefill_share", "sampled_batches", "time_use_of"]
 
 _SAMPLES = 200
 
 
-def time_shares(strides: StrideRows, cost: StepCost) -> dict[str, float]:
-    """Return the share of the iteration time by resource, from up to 200 strides spread evenly over the busy time."""
-    shares: dict[str, float] = {}
-    for batch, weight in sampled_batches(strides, cost):
-        for resource, share in cost.limits(batch).items():
-            shares[resource] = shares.get(resource, 0.0) + share * weight
-    return shares
+def time_use_of(strides: StrideRows, cost: StepCost) -> TimeUse:
+    """Return the use of the iteration time, from up to 200 strides spread evenly over the busy time."""
+    if not len(strides.start_s):
+        return TimeUse()
+    batches, weights = zip(*sampled_batches(strides, cost), strict=True)
+    seconds = [cost.breakdown(batch) for batch in batches]
+    wholes_s = [sum(each.values()) for each in seconds]
+    lost_s = [cost.imbalance_s(batch) for batch in batches]
+    operations = [_parts(each, whole_s) for each, whole_s in zip(seconds, wholes_s, strict=True)]
+    lost = [(part_s or 0.0) / whole_s for part_s, whole_s in zip(lost_s, wholes_s, strict=True)]
+    return TimeUse(
+        mean_shares([cost.limits(batch) for batch in batches], weights),
+        mean_shares(operations, weights),
+        None if lost_s[0] is None else float(np.average(lost, weights=weights)),
+    )
+
+
+def _parts(seconds: dict[str, float], whole_s: float) -> dict[str, float]:
+    return {name: part_s / whole_s for name, part_s in seconds.items()}
 
 
 def prefill_share(strides: StrideRows, cost: StepCost) -> float:
