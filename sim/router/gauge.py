@@ -11,7 +11,7 @@ from sim.router.base import Load
 from sim.router.fleet import Fleet, Watcher
 from sim.units import Seconds
 
-__all__ = ["Gauge", "Measure", "Staleness"]
+__all__ = ["Gauge", "Measure", "Staleness", "outstanding"]
 
 Measure = Callable[[Load], float]
 
@@ -33,6 +33,11 @@ Staleness = Annotated[
     ),
     AfterValidator(_interval),
 ]
+
+
+def outstanding(replica: Load) -> float:
+    """Return the outstanding requests of *replica*, which every router can count itself."""
+    return replica.outstanding
 
 
 class Gauge(Watcher):

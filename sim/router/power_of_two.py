@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from sim.request import Request
-from sim.router.base import Choice, Load, Router
+from sim.router.base import Choice, Router
 from sim.router.fleet import Fleet
-from sim.router.gauge import Gauge, Staleness
+from sim.router.gauge import Gauge, Staleness, outstanding
 
 __all__ = ["PowerOfTwo"]
 
@@ -25,17 +25,13 @@ class PowerOfTwo(Router):
 
     def begin(self, fleet: Fleet) -> Choice:
         """Draw two replicas for each request."""
-        gauge = Gauge(fleet, _outstanding, self.staleness_s, engines=False)
+        gauge = Gauge(fleet, outstanding, self.staleness_s, engines=False)
 
         def choose(request: Request) -> int:
             first, second = _two(fleet)
             return second if gauge[second] < gauge[first] else first
 
         return choose
-
-
-def _outstanding(replica: Load) -> float:
-    return replica.outstanding
 
 
 def _two(fleet: Fleet) -> tuple[int, int]:

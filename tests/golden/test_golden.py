@@ -43,13 +43,18 @@ EXAMPLES = {
         "token_budget": "{kind: token_budget, max_num_batched_tokens: 1024, max_waiting_tokens: 10}",
     },
     "router": {
+        "kv_aware": "{kind: kv_aware}",
         "least_kv": "{kind: least_kv}",
         "least_loaded": "{kind: least_loaded}",
         "least_tokens": "{kind: least_tokens}",
+        "length_based": "{kind: length_based, short_tokens: 300, short_replicas: 1}",
         "power_of_two": "{kind: power_of_two}",
+        "prefix_affinity": "{kind: prefix_affinity, balance_abs_threshold: 2}",
         "queue_depth": "{kind: queue_depth, staleness_s: 0.1, latency_s: 5 ms}",
         "random": "{kind: random}",
         "round_robin": "{kind: round_robin}",
+        "session_affinity": "{kind: session_affinity}",
+        "weighted": "{kind: weighted}",
     },
     "workload.arrivals": {
         "bursts": "{kind: bursts, rate: 8, burst_s: 1 s, pause_s: 2 s}",

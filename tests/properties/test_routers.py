@@ -12,6 +12,11 @@ from sim.router import Router
 
 ROUTERS = kinds_of("sim.router", Router)
 _OPTIONS = {
+    "short_tokens": st.integers(1, 40),
+    "short_replicas": st.integers(1, 4),
+    "cache_threshold": st.sampled_from((0.0, 0.3)),
+    "balance_abs_threshold": st.sampled_from((0, 2, 64)),
+    "router_temperature": st.sampled_from((0.0, 0.5)),
     "latency_s": st.sampled_from((0.0, 0.0, TICK_S, 0.3)),
     "staleness_s": st.sampled_from((0.0, 0.0, 8 * TICK_S, 1.0)),
 }
@@ -19,8 +24,11 @@ _OPTIONS = {
 
 def routers(kind: str) -> st.SearchStrategy[Router]:
     """Routers of that *kind* with any of the options of `_OPTIONS` that they have."""
-    policy = ROUTERS[kind]
-    return st.builds(policy, **{name: option for name, option in _OPTIONS.items() if name in policy.model_fields})
+    fields = ROUTERS[kind].model_fields
+    options = {name: option for name, option in _OPTIONS.items() if name in fields}
+    if kind == "weighted":  # which goes by reports only
+        options["staleness_s"] = st.sampled_from((0.05, 1.0))
+    return st.builds(ROUTERS[kind], **options)
 
 
 @st.composite
@@ -64,11 +72,11 @@ def test_the_same_seed_gives_the_same_choices(kind):
 @pytest.mark.parametrize("kind", sorted(ROUTERS))
 def test_a_router_that_takes_its_time_delays_the_first_token_by_that(kind):
     @random_runs(10)
-    @given(cases("chunked_prefill"))
-    def check(case: Case):
+    @given(cases("chunked_prefill"), routers(kind))
+    def check(case, router):
         alone = Case(case.scheduler, 1000, case.block_size, case.asks[:1])
         ((request,), _), ((late,), _) = (
-            serve(alone, router=ROUTERS[kind](latency_s=latency_s)) for latency_s in (0.0, 0.25)
+            serve(alone, router=router.model_copy(update={"latency_s": latency_s})) for latency_s in (0.0, 0.25)
         )
         assert late.first_token_s == request.first_token_s + 0.25
 

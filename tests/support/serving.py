@@ -98,12 +98,18 @@ class Case:
 
 
 def serve(
-    case: Case, *, replicas: int = 1, router: Router | None = None, closed: Closed | None = None, **engine: Any
+    case: Case,
+    *,
+    replicas: int = 1,
+    router: Router | None = None,
+    closed: Closed | None = None,
+    seed: int = 0,
+    **engine: Any,
 ) -> tuple[list[Request], StrideRows]:
     """Play *case* and return its requests and strides."""
     requests = case.requests()
     traffic = Traffic(requests) if closed is None else closed.traffic(requests)
-    strides = Cluster([Pool(case.engine(**engine), replicas)], router or RoundRobin(), traffic).run()
+    strides = Cluster([Pool(case.engine(**engine), replicas)], router or RoundRobin(), traffic, seed=seed).run()
     return requests, strides
 
 

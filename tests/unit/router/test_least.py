@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
+from fleets import fleet_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.request import Request
-from sim.router import Fleet
 from sim.router.gauge import Gauge
 from sim.router.least import Least
 from sim.router.least_loaded import LeastLoaded
@@ -18,27 +16,6 @@ from sim.router.power_of_two import PowerOfTwo
 from sim.router.queue_depth import QueueDepth
 from sim.router.random import Random
 from sim.router.round_robin import RoundRobin
-
-
-@dataclass
-class Replica:
-    """A replica of which somebody says how loaded it is."""
-
-    index: int
-    outstanding: int = 0
-    outstanding_tokens: int = 0
-    pending_tokens: int = 0
-    waiting: int = 0
-    running: int = 0
-    kv_usage: float = 0.0
-    kv_tokens: int = 1000
-
-
-def fleet_of(*outstanding):
-    fleet = Fleet(np.random.default_rng(0))
-    replicas = [Replica(index, count) for index, count in enumerate(outstanding)]
-    return fleet, replicas
-
 
 REQUEST = Request(0, 10, 10)
 
