@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
+from sim.admission import AnyAdmission
 from sim.cluster.lifecycle import Lifecycle
 from sim.cost import AnyCostModel, Roofline
 from sim.failures import Failures
@@ -155,6 +156,9 @@ class Experiment(_Section):
     cost_model: AnyCostModel = Field(Roofline(), description="What an iteration costs.")
     stride: Literal["on", "off"] = Field("on", description="off: step every iteration by itself; same answers.")
     router: AnyRouter = Field(LeastLoaded(), description="Which replica serves a request.")
+    admission: AnyAdmission | None = Field(
+        None, description="Whom the gateway turns away before a replica is chosen; missing: nobody."
+    )
     lifecycle: Lifecycle = Field(Lifecycle(), description="How replicas start and stop, where they do.")
     failures: Failures | None = Field(None, description="What breaks; missing: nothing ever does.")
     disaggregation: Disaggregation | None = Field(

@@ -39,6 +39,10 @@ class Request:
         Name of the answer, by which a later prompt may contain it.
     session_id, turn, think_s
         A later turn of a session is sent *think_s* after the turn before it has finished.
+    priority
+        Who is served first where the scheduler's order is by priority: the lower value.
+    traffic_class, tenant
+        What kind of request it is, and who asks: for figures, and for an admission policy.
     patience_s
         How long after its arrival its client gives it up, if it is not answered in full by then [s].
     service
@@ -81,6 +85,7 @@ class Request:
     think_s: float = 0.0
     priority: int = 0
     traffic_class: str = ""
+    tenant: str = ""
     patience_s: float = float("inf")
 
     service: int = 0

@@ -9,6 +9,7 @@ import pytest
 from conftest import ROOT
 from pydantic import BaseModel
 
+from sim.admission import Admission
 from sim.commands import COMMANDS
 from sim.commands.schema import schema_text
 from sim.cost import CostModel
@@ -51,6 +52,7 @@ def test_the_schema_file_is_current():
 @pytest.mark.parametrize(
     ("package", "base"),
     [
+        ("sim.admission", Admission),
         ("sim.scheduler", Scheduler),
         ("sim.router", Router),
         ("sim.cost", CostModel),

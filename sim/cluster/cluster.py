@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from simpy import Environment, Event
 
+from sim.admission import Admission
 from sim.cluster.clock import ARRIVALS, CHANGES, Moment
 from sim.cluster.deadlines import Timeouts
 from sim.cluster.disaggregated import Disaggregated
@@ -27,7 +28,7 @@ from sim.kv import KvCache
 from sim.metrics.instances import InstanceLog, InstanceRows
 from sim.metrics.rows import StrideLog, StrideRows
 from sim.metrics.transfers import TransferLog, TransferRows
-from sim.request import Request
+from sim.request import Request, Status
 from sim.router import Fleet, Router
 from sim.router.disaggregation import Disaggregation, Role
 from sim.scheduler import Scheduler
@@ -117,6 +118,8 @@ class Cluster:
     ----------
     pools
         Their replicas are numbered on from pool to pool.
+    admission
+        Turns requests away before the router sees them; None: nobody.
     seed
         Of the random draws of router and failures.
     failures
@@ -136,6 +139,7 @@ class Cluster:
         traffic: Traffic,
         on_progress: Callable[[int], None] | None = None,
         seed: int = 0,
+        admission: Admission | None = None,
         failures: Failures | None = None,
         gateway_timeout_s: float = math.inf,
         disaggregation: Disaggregation | None = None,
@@ -154,6 +158,8 @@ class Cluster:
         self._replicas: list[Replica] = []
         self._fleets = {(pool.service, pool.role): Fleet(stream(seed, _draws_of(pool))) for pool in pools}
         self._choices = {of: router.begin(fleet) for of, fleet in self._fleets.items()}
+        doors = {service: fleet for (service, role), fleet in self._fleets.items() if role != "decode"}
+        self._verdicts = {} if admission is None else {service: admission.begin(door) for service, door in doors.items()}
         self._stages = {} if disaggregation is None else self._disaggregated(pools, disaggregation)
         self._reports = [
             Reports(self._env, interval_s, report, busy=lambda: self._answered < self._sent)
@@ -288,8 +294,12 @@ class Cluster:
                 replica.wake()
 
     def _receive(self, request: Request) -> None:
-        """Let the router take its time with *request*."""
+        """Turn *request* away, or let the router take its time with it."""
         self._sent += 1
+        if self._verdicts and (reason := self._verdicts[request.service](request)):
+            request.status, request.reason = Status.REJECTED, reason
+            self._done(request)
+            return
         for reports in self._reports:
             reports.go_on()
         request.queued_s = request.arrival_s + self._router.latency_s

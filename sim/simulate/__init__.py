@@ -121,6 +121,7 @@ def play(
         traffic,
         answered,
         experiment.seed,
+        admission=experiment.admission,
         failures=experiment.failures,
         gateway_timeout_s=experiment.lifecycle.gateway_timeout_s,
         disaggregation=disaggregation,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sim.admission import Admission
 from sim.cost import CostModel
 from sim.experiment import experiment_of, load_experiment
 from sim.policy import kinds_of
@@ -23,6 +24,7 @@ EXPERIMENTS = sorted((FOLDER.parents[1] / "experiments").glob("*.yaml"))
 
 AFFINE = "{kind: affine, base_s: 0.008, per_token_s: 2.0e-5, per_context_token_s: 2.2e-8}"
 PARTS = {
+    "admission": "null",
     "cost_model": AFFINE,
     "engine.scheduler": "{kind: chunked_prefill, max_num_batched_tokens: 512, max_num_seqs: 16}",
     "router": "{kind: least_loaded}",
@@ -32,6 +34,11 @@ PARTS = {
 """An experiment in which each part is replaced by every policy of its kind in turn."""
 
 EXAMPLES = {
+    "admission": {
+        "queue_limit": "{kind: queue_limit, max_outstanding: 2}",
+        "slo_aware": "{kind: slo_aware, ttft_s: 0.05, prefill_tokens_per_s: 8000, protect_priority: -1}",
+        "token_bucket": "{kind: token_bucket, rate: 6, burst: 5}",
+    },
     "cost_model": {"affine": AFFINE, "roofline": "{kind: roofline}"},
     "engine.scheduler": {
         "chunked_prefill": "{kind: chunked_prefill, max_num_batched_tokens: 256, max_num_seqs: 8}",
@@ -77,6 +84,7 @@ EXAMPLES = {
     },
 }
 KINDS = {
+    "admission": ("sim.admission", Admission),
     "cost_model": ("sim.cost", CostModel),
     "engine.scheduler": ("sim.scheduler", Scheduler),
     "router": ("sim.router", Router),
@@ -134,6 +142,7 @@ deployment: {{gpu: H100-SXM-80GB, replicas: 2}}
 engine: {{version: "0.19", scheduler: {parts["engine.scheduler"]}, num_gpu_blocks_override: 200}}
 cost_model: {parts["cost_model"]}
 router: {parts["router"]}
+admission: {parts["admission"]}
 workload:
   num_requests: 200
   arrivals: {parts["workload.arrivals"]}

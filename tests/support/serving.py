@@ -11,6 +11,7 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from sim.admission import Admission
 from sim.cluster import Cluster, Engine, Pool, Timeouts
 from sim.cost import Affine, StepCost
 from sim.metrics.rows import StrideRows
@@ -104,12 +105,14 @@ def serve(
     router: Router | None = None,
     closed: Closed | None = None,
     seed: int = 0,
+    admission: Admission | None = None,
     **engine: Any,
 ) -> tuple[list[Request], StrideRows]:
     """Play *case* and return its requests and strides."""
     requests = case.requests()
     traffic = Traffic(requests) if closed is None else closed.traffic(requests)
-    strides = Cluster([Pool(case.engine(**engine), replicas)], router or RoundRobin(), traffic, seed=seed).run()
+    pools = [Pool(case.engine(**engine), replicas)]
+    strides = Cluster(pools, router or RoundRobin(), traffic, seed=seed, admission=admission).run()
     return requests, strides
 
 
