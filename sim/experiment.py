@@ -229,5 +229,5 @@ def defaults_used(section: BaseModel, prefix: str = "") -> Iterator[tuple[str, A
             yield path, value.kind
         elif isinstance(value, BaseModel):
             yield from defaults_used(value, f"{path}.")
-        elif not written and value not in (None, ""):
+        elif not written and value not in (None, "", ()):
             yield path, value

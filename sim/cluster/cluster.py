@@ -159,7 +159,7 @@ class Cluster:
         self._fleets = {(pool.service, pool.role): Fleet(stream(seed, _draws_of(pool))) for pool in pools}
         self._choices = {of: router.begin(fleet) for of, fleet in self._fleets.items()}
         doors = {service: fleet for (service, role), fleet in self._fleets.items() if role != "decode"}
-        self._verdicts = {} if admission is None else {service: admission.begin(door) for service, door in doors.items()}
+        self._verdicts = {} if admission is None else {of: admission.begin(fleet) for of, fleet in doors.items()}
         self._stages = {} if disaggregation is None else self._disaggregated(pools, disaggregation)
         self._reports = [
             Reports(self._env, interval_s, report, busy=lambda: self._answered < self._sent)

@@ -42,6 +42,8 @@ class RequestRows:
     discarded_s: Floats
     status: Ints
     reasons: list[str]
+    traffic_class: list[str]
+    tenant: list[str]
 
     @classmethod
     def of(cls, requests: Sequence[Request]) -> RequestRows:
@@ -70,6 +72,8 @@ class RequestRows:
             discarded_s=floats("discarded_s"),
             status=ints("status"),
             reasons=[request.reason for request in requests],
+            traffic_class=[request.traffic_class for request in requests],
+            tenant=[request.tenant for request in requests],
         )
 
     def where(self, chosen: NDArray[np.bool_]) -> RequestRows:

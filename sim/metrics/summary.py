@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sim.metrics.binding import Binding, binding_limit
+from sim.metrics.classes import Groups, good, groups_of
 from sim.metrics.emissions import peak_concurrency, peak_tokens_per_s
 from sim.metrics.fleet import FleetSummary, summarise_fleet
 from sim.metrics.gaps import GapHistogram, gaps_of, unexplained_gap_share
@@ -41,6 +42,8 @@ class RunContext:
     ----------
     pools
         In the order of their replicas' numbers.
+    class_slos
+        The classes of requests that the workload names, with their own objectives if they have any.
     wall_s
         How long the simulation took [s].
     warnings
@@ -51,6 +54,7 @@ class RunContext:
 
     pools: tuple[PoolContext, ...]
     slo: SLO | None = None
+    class_slos: Mapping[str, SLO | None] = field(default_factory=dict)
     wall_s: float = math.nan
     warnings: tuple[str, ...] = ()
     model_error: ModelError | None = None
@@ -86,6 +90,7 @@ class Summary:
     fleet: FleetSummary | None
     time_use: TimeUse
     pools: tuple[PoolSummary, ...]
+    groups: Groups
     cost_usd_per_mtok_output: float | None
     energy_j_per_output_tok: float | None
     gpu_power_w: float | None
@@ -137,14 +142,15 @@ class Summary:
             "facility_power_w": self.facility_power_w,
             "price": None if self.price is None else self.price.as_dict(),
             "slo": {
-                **{name: _judgement(judged) for name, judged in self.objectives.items()},
-                **{name: _share_judgement(judged) for name, judged in self.shares.items()},
+                **{name: judged.as_dict() for name, judged in self.objectives.items()},
+                **{name: judged.as_dict() for name, judged in self.shares.items()},
             },
             "binding_limit": self.binding.limit,
             "iteration_time": self.time_use.as_dict(),
             **(self.fleet.as_dict() if self.fleet else {}),
             **self._transfers(),
             **({"pools": [pool.as_dict() for pool in self.pools]} if len(self.pools) > 1 else {}),
+            **self.groups.as_dict(),
             "steady_state": self.steadiness.verdict,
             "warm_up_s": self.steadiness.warm_up_s,
             "intervals": {key: list(interval) for key, interval in self.intervals.items()},
@@ -217,7 +223,7 @@ def summarise(
         duration_s=duration_s,
         input_tokens=int(requests.input_tokens[completed].sum()),
         output_tokens=output_tokens,
-        request_goodput=_goodput(requests, context.slo, duration_s),
+        request_goodput=_goodput(requests, context, duration_s),
         latency=latency,
         max_output_tokens_per_s=peak_tokens_per_s(requests, strides),
         max_concurrent_requests=peak_concurrency(requests),
@@ -235,6 +241,7 @@ def summarise(
         ),
         time_use=time_use,
         pools=of_pools,
+        groups=groups_of(requests, context.slo, context.class_slos, duration_s),
         gpu_power_w=None if power_w is None else power_w / num_gpus,
         facility_power_w=_together([pool.facility_power_w for pool in of_pools]),
         price=_common([pool.price for pool in of_pools]),
@@ -276,19 +283,6 @@ def _statistics(name: str, times: Distribution) -> Iterator[tuple[str, float]]:
     yield f"std_{name}_ms", times.std_s
 
 
-def _judgement(judged: Judgement) -> dict[str, float | bool]:
-    return {
-        "bound_ms": judged.clause.bound_s * 1e3,
-        "value_ms": judged.value_s * 1e3,
-        "share_within": judged.share_within,
-        "met": judged.met,
-    }
-
-
-def _share_judgement(judged: ShareJudgement) -> dict[str, float | bool]:
-    return {"bound": judged.bound, "value": judged.value, "met": judged.met}
-
-
 def _last(times_s: NDArray[np.float64]) -> float:
     return float(times_s[~np.isnan(times_s)].max(initial=0.0))
 
@@ -318,9 +312,10 @@ def _mean_blocks(strides: StrideRows, block_size: NDArray[np.float64]) -> NDArra
     return strides.kv_blocks - strides.decodes * (strides.iterations - 1) / (2 * block_size)
 
 
-def _goodput(requests: RequestRows, slo: SLO | None, duration_s: float) -> float | None:
-    """Completed requests within every bound of the *slo*, per second; unknown without an SLO."""
-    return _ratio(int(slo.good(requests).sum()), duration_s) if slo and slo.clauses else None
+def _goodput(requests: RequestRows, context: RunContext, duration_s: float) -> float | None:
+    """Completed requests within every bound of their objectives, per second; unknown without any."""
+    within = good(requests, context.slo, context.class_slos)
+    return None if within is None else _ratio(int(within.sum()), duration_s)
 
 
 def _prefix_hit_rate(requests: RequestRows) -> float:

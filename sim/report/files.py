@@ -120,6 +120,8 @@ def _request_columns(requests: RequestRows) -> dict[str, Any]:
         **_columns(requests, _REQUEST_COLUMNS),
         **(_columns(requests, _RETRY_COLUMNS) if requests.lost_tokens.any() or requests.retries.any() else {}),
         "status": [_STATUS.get(Status(code), "failed") for code in requests.status.tolist()],
+        "class": requests.traffic_class,
+        "tenant": requests.tenant,
     }
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
+from sim.metrics.classes import GroupSummary
 from sim.metrics.fleet import FleetSummary
 from sim.metrics.latency import PERCENTILES
 from sim.metrics.pools import PoolSummary
@@ -128,6 +129,9 @@ def _statements(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "Iterations", _time_use(summary.time_use)
     if len(summary.pools) > 1:
         yield from ((pool.name, _pool(pool)) for pool in summary.pools)
+    yield from ((group.name, _group(group)) for group in (*summary.groups.classes, *summary.groups.tenants))
+    if len(summary.groups.tenants) > 1:
+        yield "Fairness", _fairness(summary)
     yield "State", summary.steadiness.statement
     yield "Simulated", _effort(summary)
 
@@ -211,6 +215,20 @@ def _energy(summary: Summary, joules: float) -> str:
         return text
     facility = f"{number(summary.facility_power_w / 1e3)} kW with servers and cooling"
     return f"{text}; {number(summary.gpu_power_w)} W a GPU on average, {facility}"
+
+
+def _group(group: GroupSummary) -> str:
+    lost = f", {group.rejected:,} rejected" * (group.rejected > 0) + f", {group.failed:,} failed" * (group.failed > 0)
+    first, last = (group.latency[name] for name in ("ttft", "e2el"))
+    times = f"TTFT {number(1e3 * first.mean_s)} ms, p95 {number(1e3 * first.percentile(95))} ms"
+    judged = "".join(f"; {objective(one, named=True)}" for one in group.objectives.values())
+    return f"{group.completed:,} completed{lost}; {times}; end to end {format_seconds(last.mean_s)}{judged}"
+
+
+def _fairness(summary: Summary) -> str:
+    fairness = summary.groups.fairness
+    served, speed = (number(fairness[key]) for key in ("jain_served_share", "jain_speed"))
+    return f"Jain's index over tenants: {served} of what was served, {speed} of the speed of answers"
 
 
 def _effort(summary: Summary) -> str:

@@ -203,6 +203,7 @@ def _canonical(row: TraceRow) -> dict[str, Any]:
         "think_s": row.think_s,
         "priority": row.priority or None,
         "class": row.traffic_class or None,
+        "tenant": row.tenant or None,
         "request_id": row.request_id,
         "ttft_ms": _or_none(row.ttft_ms),
         "tpot_ms": _or_none(row.tpot_ms),

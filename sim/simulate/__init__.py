@@ -91,6 +91,7 @@ def simulate(
     context = RunContext(
         pools=contexts,
         slo=experiment.slo,
+        class_slos={each.name: each.slo for each in experiment.workload.classes},
         wall_s=time.perf_counter() - began_s,
         warnings=(*traffic.warnings, *capacity_warnings(pools, contexts, strides)),
         model_error=model_error(pools, contexts, requests, strides),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sim.workload.arrivals import AnyArrivals
 from sim.workload.arrivals.base import DrawnArrivals, RecordedArrivals
+from sim.workload.classes import TrafficClass, check_classes, mark_classes
 from sim.workload.lengths import AnyLengths
 from sim.workload.patience import Patience
 from sim.workload.prefix import SharedPrefix
@@ -30,6 +32,7 @@ class Workload(BaseModel):
     num_requests: int | None = Field(
         None, ge=1, le=MOST_REQUESTS, description=f"Requests to send; missing: {DEFAULT_REQUESTS}, or the whole trace."
     )
+    classes: tuple[TrafficClass, ...] = Field((), description="A mix of classes of requests, on the same arrivals.")
     shared_prefix: SharedPrefix | None = Field(None, description="A beginning that prompts have in common.")
     patience: Patience | None = Field(None, description="Clients give requests up; missing: they wait for ever.")
 
@@ -38,11 +41,17 @@ class Workload(BaseModel):
         recorded = isinstance(self.arrivals, RecordedArrivals)
         if recorded and self.lengths is not None:
             raise ValueError("lengths must be left out, since these arrivals bring their own")
-        if not recorded and self.lengths is None:
+        own_lengths = bool(self.classes) and all(each.lengths is not None for each in self.classes)
+        if not recorded and self.lengths is None and not own_lengths:
             raise ValueError(
                 "lengths is missing: write {kind: preset, name: chat} or"
                 " {kind: fixed, input_tokens: 1024, output_tokens: 128}"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _a_mix(self) -> Self:
+        check_classes(self.classes, recorded=isinstance(self.arrivals, RecordedArrivals))
         return self
 
 
@@ -64,6 +73,7 @@ def generate(workload: Workload, seed: int, beside: Path) -> Traffic:
         A trace or a workload profile cannot be used.
     """
     traffic = _traffic(workload, seed, beside)
+    mark_classes(workload.classes, traffic.requests, seed, beside)
     if workload.shared_prefix is not None:
         workload.shared_prefix.mark(traffic.requests, seed)
     if workload.patience is not None:
@@ -75,9 +85,11 @@ def _traffic(workload: Workload, seed: int, beside: Path) -> Traffic:
     match workload.arrivals:
         case RecordedArrivals() as recorded:
             return recorded.replay(workload.num_requests, seed, beside)
-        case DrawnArrivals() as drawn if workload.lengths is not None:
+        case DrawnArrivals() as drawn:
             count = workload.num_requests or DEFAULT_REQUESTS
             schedule = drawn.schedule(count, seed, beside)
-            requests = requests_of(schedule.arrival_s, *workload.lengths.draw(count, seed, beside))
+            ones = np.ones(count, dtype=np.int64)  # where every class has its own lengths
+            lengths = (ones, ones) if workload.lengths is None else workload.lengths.draw(count, seed, beside)
+            requests = requests_of(schedule.arrival_s, *lengths)
             return Traffic(requests, schedule.slots_open_s, schedule.think_s)
     raise NotImplementedError(f"arrivals of class {type(workload.arrivals).__name__}")

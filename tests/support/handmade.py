@@ -28,7 +28,7 @@ def requests_of(*rows):
         "output_tokens": np.array([row[4] for row in rows], dtype=np.int64),
         "emitted_tokens": np.array([row[4] for row in rows], dtype=np.int64),
         "status": np.full(count, Status.COMPLETED, dtype=np.int64),
-        "reasons": [""] * count,
+        **{name: [""] * count for name in ("reasons", "traffic_class", "tenant")},
     }
     for index, row in enumerate(rows):
         for name, value in (row[5] if len(row) > 5 else {}).items():
@@ -56,7 +56,7 @@ def completed(arrival_s, queue_s, ttft_s, e2e_s, output_tokens=10):
         lost_tokens=zeros,
         discarded_s=np.zeros(len(arrival_s)),
         status=zeros + Status.COMPLETED,
-        reasons=[""] * len(arrival_s),
+        **{name: [""] * len(arrival_s) for name in ("reasons", "traffic_class", "tenant")},
     )
 
 

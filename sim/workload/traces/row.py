@@ -28,7 +28,7 @@ class TraceRow:
         When it was sent [s]; from the start of the trace, once the file has been read.
     input_tokens, output_tokens
         Length of prompt and answer [tokens]. No answer at all marks a failed request.
-    segments, output_segment, session_id, turn, priority, traffic_class
+    segments, output_segment, session_id, turn, priority, traffic_class, tenant
         As in `Request`.
     think_s
         Pause after the turn before [s]. None: the turn is sent at its own arrival.
@@ -48,6 +48,7 @@ class TraceRow:
     think_s: float | None = None
     priority: int = 0
     traffic_class: str = ""
+    tenant: str = ""
     request_id: str = ""
     ttft_ms: float = math.nan
     tpot_ms: float = math.nan

@@ -34,7 +34,7 @@ def test_requests_in_the_order_of_the_workload(tmp_path):
     table = parquet.read_table(tmp_path / "requests.parquet")
     assert table.column_names == [
         *("request_id", "arrival_s", "input_tokens", "output_tokens", "cached_tokens", "replica"),
-        *("ttft_s", "tpot_s", "e2e_s", "queue_s", "preemptions", "status"),
+        *("ttft_s", "tpot_s", "e2e_s", "queue_s", "preemptions", "status", "class", "tenant"),
     ]
     first, _, third = table.to_pylist()
     assert first == {
@@ -50,6 +50,8 @@ def test_requests_in_the_order_of_the_workload(tmp_path):
         "queue_s": 0.0,
         "preemptions": 0,
         "status": "completed",
+        "class": "",
+        "tenant": "",
     }
     assert (third["status"], third["output_tokens"], third["ttft_s"]) == ("rejected", 9, None)
 

@@ -17,7 +17,9 @@ __all__ = ["Canonical"]
 _REQUIRED = frozenset({"arrival_s", "input_tokens", "output_tokens"})
 _LATENCIES = ("ttft_ms", "tpot_ms", "e2e_ms")
 _KNOWN = _REQUIRED.union(
-    ("segments", "output_segment", "session_id", "turn", "think_s", "priority", "class", "request_id"), _LATENCIES
+    ("segments", "output_segment", "session_id", "turn", "think_s"),
+    ("priority", "class", "tenant", "request_id"),
+    _LATENCIES,
 )
 
 
@@ -58,6 +60,7 @@ def canonical_row(record: Record) -> TraceRow:
         think_s=number(record, "think_s") if record.get("think_s") is not None else None,
         priority=whole(record, "priority") if record.get("priority") is not None else 0,
         traffic_class=text(record, "class") or "",
+        tenant=text(record, "tenant") or "",
         request_id=text(record, "request_id") or "",
         **{key: number(record, key) if record.get(key) is not None else math.nan for key in _LATENCIES},
     )
