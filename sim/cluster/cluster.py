@@ -351,7 +351,7 @@ class Cluster:
 
     def _ended(self, request: Request) -> None:
         """Take note that its replica has answered, refused or given up *request*."""
-        self._fleet_of[request.replica].changed(request.replica)
+        self._fleet_of[request.replica].ended(request)
         stages = self._stages.get(request.service)
         if stages is None:
             self._done(request)

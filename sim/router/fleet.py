@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from sim.request import Request
 from sim.router.base import Load
 
 __all__ = ["Fleet", "Watcher"]
@@ -23,6 +24,9 @@ class Watcher:
 
     def changed(self, index: int) -> None:
         """Know that the load of replica *index* may have changed, other than by what its iterations add."""
+
+    def ended(self, request: Request) -> None:
+        """Know that *request* was answered, refused or given up."""
 
 
 class Fleet:
@@ -79,6 +83,12 @@ class Fleet:
         if index in self.loads:
             for watcher in self._watchers:
                 watcher.changed(index)
+
+    def ended(self, request: Request) -> None:
+        """Tell that *request* is outstanding no more."""
+        self.changed(request.replica)
+        for watcher in self._watchers:
+            watcher.ended(request)
 
     def draw(self) -> int:
         """Return any ready replica, all with the same probability."""

@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from sim.request import Request
+from sim.router.active import ActivePrompts
 from sim.router.base import Choice, Load, Router
 from sim.router.column import Column, Floats, any_best
 from sim.router.fleet import Fleet
@@ -21,13 +22,13 @@ class KvAware(Router):
     """NVIDIA Dynamo's KV router: the fewest blocks, those to prefill times *overlap_score_weight*, and those to decode.
 
     The blocks to prefill are those of the prompts without a first token yet, less what was cached of them when they
-    were routed, and those of this prompt less what is cached; the blocks to decode those of all outstanding prompts and
-    this one. So 1 weighs a hit and an equal load alike, more follows the cache, and 0 only balances. Of equal costs it
-    takes any. With *router_temperature* it draws by exp(-cost / temperature), with costs scaled from 0 to 1.
+    were routed, and those of this prompt less what is cached; the blocks to decode are the different ones of all
+    outstanding prompts and of this one. More weight follows the cache, none balances only. Of equal costs it takes any.
+    With *router_temperature* it draws by exp(-cost / temperature), with costs scaled from 0 to 1.
 
     Source: `lib/kv-router/src/scheduling/selector.rs` of ai-dynamo/dynamo, and "Router Design" of its documentation,
     whose defaults these are. Dynamo hears of every cached block by events. Here the router takes as cached what it sent
-    to a replica lately, as much as the KV cache has room for, and counts blocks that active prompts share for each.
+    to a replica lately, as much as the KV cache has room for.
     """
 
     kind: Literal["kv_aware"] = "kv_aware"
@@ -44,24 +45,28 @@ class KvAware(Router):
         """Remember nothing yet."""
         prefixes = PrefixIndex(lambda replica: fleet.loads[replica].kv_tokens)
         fleet.watch(prefixes)
-        active = Column(Gauge(fleet, self._active_tokens, self.staleness_s))
+        pending, active = Column(Gauge(fleet, self._to_prefill, self.staleness_s)), ActivePrompts()
+        fleet.watch(active)
 
         def choose(request: Request) -> int:
             path = prefixes.path(request)
             hits = prefixes.hits(path)
-            costs = active.values.copy()
+            costs = pending.values + active.tokens
             for replica, tokens in hits.items():
                 costs[replica] -= self.overlap_score_weight * (tokens - tokens % self.block_tokens)
+            for replica, tokens in active.shared(path).items():
+                costs[replica] -= tokens
             chosen = any_best(costs, fleet) if not self.router_temperature else self._drawn(costs, fleet)
             hit = hits.get(chosen, 0)
             request.expected_hit_tokens = min(hit - hit % self.block_tokens, request.input_tokens - 1)
             prefixes.insert(path, chosen)
+            active.add(request, path, chosen)
             return chosen
 
         return choose
 
-    def _active_tokens(self, replica: Load) -> float:
-        return self.overlap_score_weight * replica.pending_tokens + replica.outstanding_tokens
+    def _to_prefill(self, replica: Load) -> float:
+        return self.overlap_score_weight * replica.pending_tokens
 
     def _drawn(self, costs: Floats, fleet: Fleet) -> int:
         ready = costs[fleet.ready]

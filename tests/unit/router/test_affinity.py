@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from fleets import Replica, request, routed
 
+from sim.router.active import ActivePrompts
 from sim.router.kv_aware import KvAware
 from sim.router.length_based import LengthBased
 from sim.router.prefix_affinity import PrefixAffinity
+from sim.router.prefixes import PrefixIndex
 from sim.router.session_affinity import SessionAffinity
 from sim.router.weighted import Weighted
 
@@ -68,47 +70,70 @@ def test_prefix_affinity_takes_many_requests_for_balanced_if_all_have_many():
 
 
 def test_kv_aware_weighs_hits_against_loads():
-    # The prefix of 400 tokens is worth as much as 400 tokens that are outstanding.
-    for outstanding_tokens, chosen in ((390, 0), (410, 1)):
-        replicas = three(outstanding_tokens=(0, 100, 200))
+    # 0 has 1,000 tokens to decode. Of the next prompt, 400 are cached there and 400 are active: 200 in all, and what is
+    # pending, against what is pending at 1.
+    for pending, chosen in ((299, 0), (301, 1)):
+        replicas = three(pending_tokens=(0, 500, 9999))
         choose, fleet = routed(KvAware(block_tokens=1), *replicas)
         assert choose(request(segments=A)) == 0
-        replicas[0].outstanding_tokens = 100 + outstanding_tokens
+        replicas[0].pending_tokens = pending
         fleet.changed(0)
         assert choose(request(segments=(("a", 400), ("y", 600)))) == chosen
 
 
-def test_kv_aware_counts_prompts_that_wait_for_their_first_token_twice():
-    replicas = three(outstanding_tokens=(100, 60, 500), pending_tokens=(0, 50, 0))
+def test_kv_aware_counts_prompts_that_wait_for_their_first_token():
+    replicas = three(pending_tokens=(100, 60, 500))
     choose, _ = routed(KvAware(), *replicas)
-    assert choose(request(100)) == 0
-    choose, _ = routed(KvAware(overlap_score_weight=0), *replicas)
     assert choose(request(100)) == 1
+    choose, _ = routed(KvAware(overlap_score_weight=0), *replicas)
+    assert {choose(request(100)) for _ in range(20)} == {0, 1, 2}, "of equal costs any"
+
+
+def test_kv_aware_counts_what_active_prompts_share_once_and_forgets_who_ended():
+    active = ActivePrompts()
+    prefixes = PrefixIndex(lambda replica: math.inf)
+    first, second = request(segments=A), request(segments=(("a", 400), ("y", 100)))
+    paths = [prefixes.path(prompt) for prompt in (first, second)]
+    active.add(first, paths[0], 1)
+    active.add(second, paths[1], 1)
+    assert active.tokens[1] == 1100
+    assert active.shared(prefixes.path(request(segments=(("a", 400), ("z", 9))))) == {1: 400}
+    active.ended(first)
+    assert active.tokens[1] == 500
+    active.left(1)
+    active.ended(second)
+    assert active.tokens.tolist() == [0] * 8
+    assert not active._users
 
 
 def test_kv_aware_counts_full_blocks_only_and_leaves_a_token_to_compute():
-    replicas = three()
+    replicas = three(pending_tokens=(0, 9000, 9000))
     choose, _ = routed(KvAware(block_tokens=16), *replicas)
-    first = choose(request(segments=(("a", 40),)))
+    choose(request(segments=(("a", 40),)))
     for prompt, hit in ((request(segments=(("a", 40), ("b", 5))), 32), (request(segments=(("a", 32),)), 31)):
-        assert choose(prompt) == first
+        assert choose(prompt) == 0
         assert prompt.expected_hit_tokens == hit
 
 
 def test_kv_aware_remembers_no_more_than_the_cache_has_room_for():
-    replicas = three(kv_tokens=(1000, 1000, 1000), outstanding_tokens=(0, 5000, 5000))
-    choose, fleet = routed(KvAware(), *replicas)
-    choose(request(segments=A))
-    choose(request(segments=(("b", 1000),)))
-    replicas[0].outstanding_tokens = 5500
-    fleet.changed(0)
-    assert choose(request(segments=A)) != 0
+    replicas = three(kv_tokens=(1000, 1000, 1000), pending_tokens=(0, 5000, 5000))
+    choose, _ = routed(KvAware(), *replicas)
+    for name in "ab":
+        choose(request(segments=((name, 1000),)))
+    again = request(segments=(("a", 1000),))
+    assert choose(again) == 0
+    assert again.expected_hit_tokens == 0
 
 
 def test_kv_aware_draws_by_temperature():
-    replicas = three(outstanding_tokens=(0, 50, 100))
-    choose, _ = routed(KvAware(router_temperature=0.5), *replicas)
-    counts = Counter(choose(request(10)) for _ in range(3000))
+    replicas = three(pending_tokens=(0, 50, 100))
+    choose, fleet = routed(KvAware(router_temperature=0.5), *replicas)
+    counts = Counter()
+    for _ in range(3000):
+        prompt = request(10)
+        counts[choose(prompt)] += 1
+        prompt.replica = 0
+        fleet.ended(prompt)
     weights = np.exp([0.0, -1.0, -2.0])
     assert [counts[index] / 3000 for index in range(3)] == pytest.approx(weights / weights.sum(), abs=0.03)
 
