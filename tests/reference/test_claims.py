@@ -179,3 +179,27 @@ def test_a_prefill_replica_saturates_and_more_do_not_help_a_request_alone():
     assert loaded[-1]["request_throughput"] == pytest.approx(loaded[-2]["request_throughput"], rel=0.01)
     assert loaded[-1]["request_throughput"] == pytest.approx(4.5, rel=0.15)
     assert loaded[-1]["median_ttft_ms"] > 10 * loaded[0]["median_ttft_ms"] > 10 * double["median_ttft_ms"]
+
+
+def test_routing_by_prefixes_loses_where_all_prompts_share_the_same_quarter():
+    turns, default, all_on_one = summaries("cache_aware_loses")
+    assert turns["mean_ttft_ms"] == pytest.approx(627, rel=0.25)
+    assert default["mean_ttft_ms"] > 1.1 * turns["mean_ttft_ms"]
+    assert all_on_one["mean_ttft_ms"] > 2.5 * turns["mean_ttft_ms"], "published 2.6 times"
+    assert all_on_one["prefix_hit_rate"] == pytest.approx(turns["prefix_hit_rate"], abs=0.01), "nothing is gained"
+
+
+def test_routing_by_prefixes_wins_where_prefixes_are_long_and_many():
+    turns, affinity = summaries("cache_aware_wins")
+    assert affinity["mean_ttft_ms"] < turns["mean_ttft_ms"] / 2
+    assert affinity["total_token_throughput"] > 1.2 * turns["total_token_throughput"], "published 1.9 times"
+    assert affinity["prefix_hit_rate"] > turns["prefix_hit_rate"] + 0.3
+
+
+def test_a_prefix_scorer_keeps_more_contexts_than_one_replica_holds():
+    blind, by_load, by_prefix, by_cost = summaries("prefix_scorer")
+    assert 30_000 < blind["mean_ttft_ms"] < 60_000, "published 45 s"
+    assert by_load["mean_ttft_ms"] == pytest.approx(blind["mean_ttft_ms"], rel=0.2), "load alone does not help"
+    assert by_prefix["mean_ttft_ms"] < blind["mean_ttft_ms"] / 3
+    assert by_prefix["output_throughput"] > 1.4 * blind["output_throughput"], "published 1.6 times"
+    assert by_cost["output_throughput"] > 1.4 * blind["output_throughput"]
