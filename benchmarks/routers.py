@@ -12,7 +12,10 @@ deployment: {gpu: H100-SXM-80GB}
 engine: {scheduler: {kind: chunked_prefill}, max_model_len: 32768}
 workload: {arrivals: {kind: poisson, rate: 2}, lengths: {kind: preset, name: chat}, num_requests: 20000}
 """
-ROUTERS = ("round_robin", "random", "power_of_two", "least_loaded", "least_tokens", "queue_depth", "least_kv")
+ROUTERS = (
+    *("round_robin", "random", "power_of_two", "least_loaded", "least_tokens", "queue_depth", "least_kv"),
+    *("session_affinity", "prefix_affinity", "kv_aware", "weighted"),
+)
 REPLICAS = (1, 10, 100, 1000)
 
 

@@ -50,13 +50,14 @@ class PrefixAffinity(Router):
 
         def choose(request: Request) -> int:
             path = prefixes.path(request)
-            least = idlest.find()
-            if self._balanced(gauge[busiest.find()], gauge[least]):
+            chosen, hit = idlest.find(), 0
+            if self._balanced(gauge[busiest.find()], gauge[chosen]):
                 tokens, holder = prefixes.longest(path)
                 if tokens > self.cache_threshold * request.input_tokens:
-                    least, request.expected_hit_tokens = holder, min(tokens, request.input_tokens - 1)
-            prefixes.insert(path, least)
-            return least
+                    chosen, hit = holder, min(tokens, request.input_tokens - 1)
+            request.expected_hit_tokens = hit
+            prefixes.insert(path, chosen)
+            return chosen
 
         return choose
 
