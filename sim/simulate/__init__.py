@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -93,11 +93,22 @@ def simulate(
         slo=experiment.slo,
         class_slos={each.name: each.slo for each in experiment.workload.classes},
         wall_s=time.perf_counter() - began_s,
-        warnings=(*traffic.warnings, *capacity_warnings(pools, contexts, strides)),
+        warnings=(
+            *traffic.warnings,
+            *_idle_priorities(experiment, pools),
+            *capacity_warnings(pools, contexts, strides),
+        ),
         model_error=model_error(pools, contexts, requests, strides),
     )
     summary = summarise(requests, strides, context, transfers)
     return Result(experiment, pools, *played, context, summary)
+
+
+def _idle_priorities(experiment: Experiment, pools: Sequence[ReadyPool]) -> Iterator[str]:
+    """Say so where classes differ in urgency and no scheduler looks at it."""
+    priorities = {each.priority or 0 for each in experiment.workload.classes}
+    if len(priorities) > 1 and all(pool.setup.engine.scheduler.order != "priority" for pool in pools):
+        yield "no scheduler serves by the priorities of classes: set engine.scheduler.order: priority"
 
 
 def play(

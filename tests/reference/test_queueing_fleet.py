@@ -68,3 +68,11 @@ def test_the_tail_of_two_choices_is_doubly_exponential():
         slack = 1.0 / servers  # the law is of infinitely many servers
         assert low - slack <= queues.shortest_of_d(load, count) <= high + slack, count
     assert np.mean(tails, axis=0)[6] < 1e-3 < load**7, "with one choice 48 % of the servers had 7"
+
+
+@pytest.mark.parametrize("load", [0.3, 0.8, 0.95])
+def test_the_truths_agree_where_there_is_one_server_or_a_known_formula(load):
+    assert queues.m_m_c(load, 1) == pytest.approx(queues.m_m_1(load))
+    assert queues.round_robin_m(load, 1) == pytest.approx(queues.m_m_1(load))
+    assert queues.m_d_c(load, 1) == pytest.approx(queues.m_d_1(load), rel=1e-6)
+    assert queues.m_m_c(load, 2) == pytest.approx(load**2 / (1 - load**2))
