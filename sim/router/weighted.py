@@ -16,7 +16,7 @@ from sim.router.prefixes import PrefixIndex
 
 __all__ = ["Weighted"]
 
-Weight = float
+_BLOCK_TOKENS = 16
 
 
 class Weighted(Router):
@@ -71,9 +71,6 @@ class Weighted(Router):
         for replica, tokens in hits.items():
             if blocks:
                 costs[replica] -= self.prefix * min(tokens // _BLOCK_TOKENS, blocks) / blocks
-
-
-_BLOCK_TOKENS = 16
 
 
 class _LoadScores:
