@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect, insort
+from bisect import bisect
 from hashlib import blake2b
 from typing import Literal
 
@@ -45,19 +45,23 @@ class _Ring(Watcher):
         self._points_each = points
         self._points: list[tuple[int, int]] = []
         self._known: dict[str, int] = {}
+        self._sorted = True
 
     def of(self, name: str) -> int:
         """Return the replica of *name*."""
         found = self._known.get(name)
         if found is None:
+            if not self._sorted:
+                self._points.sort()
+                self._sorted = True
             place = bisect(self._points, (_hash(name), -1)) % len(self._points)
             found = self._known[name] = self._points[place][1]
         return found
 
     def joined(self, index: int) -> None:
         """Add the points of a replica."""
-        for turn in range(self._points_each):
-            insort(self._points, (_hash(f"replica {index}, point {turn}"), index))
+        self._points += [(_hash(f"replica {index}, point {turn}"), index) for turn in range(self._points_each)]
+        self._sorted = False
         self._known.clear()
 
     def left(self, index: int) -> None:
