@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["frontier", "load_curve", "memory_bars", "sensitivity_bars"]
+__all__ = ["clause_words", "frontier", "load_curve", "memory_bars", "sensitivity_bars"]
 
 Plain = Mapping[str, Any]
 
@@ -24,7 +24,7 @@ def load_curve(curve: Plain, bounds_ms: Mapping[str, float]) -> dict[str, Any]:
         colour = _COLOURS[place]
         traces.append(_band(loads, [point["intervals_ms"][name] for point in points], colour))
         values = [point["values_ms"][name] for point in points]
-        traces.append(_line(name, loads, values, colour, _SYMBOLS[place]))
+        traces.append(_line(clause_words(name), loads, values, colour, _SYMBOLS[place]))
         bound_line = _line(f"{name} bound", [loads[0], loads[-1]], [bound, bound], colour, None)
         traces.append({**bound_line, "line": {"color": colour, "width": 1, "dash": "dash"}, "showlegend": False})
     unit = _UNITS[curve["unit"]]
@@ -66,7 +66,7 @@ def memory_bars(bars: Sequence[Plain]) -> dict[str, Any]:
     ]
     layout = _layout("GiB of one accelerator", "")
     layout |= {"barmode": "stack", "margin": {**layout["margin"], "t": 44}}
-    layout["legend"] |= {"entrywidth": 64, "traceorder": "normal"}
+    layout["legend"] |= {"entrywidth": 84, "traceorder": "normal"}
     layout["yaxis"] |= {"autorange": "reversed", "automargin": True}
     return {"data": traces, "layout": layout}
 
@@ -85,10 +85,16 @@ def sensitivity_bars(rows: Sequence[Plain], name: str, bound_ms: float) -> dict[
         }
         for place, (end, key) in enumerate((("less", "low"), ("more", "high")))
     ]
-    layout = _layout(f"{name} over its bound", "")
+    layout = _layout(f"{clause_words(name)} over its bound", "")
     layout["yaxis"] |= {"automargin": True, "autorange": "reversed"}
     layout["shapes"] = [_upright(1.0)]
     return {"data": traces, "layout": layout}
+
+
+def clause_words(clause: str) -> str:
+    """Return ``ttft_p95`` as people write it."""
+    latency, _, percentile = clause.partition("_")
+    return f"{'end to end' if latency == 'e2el' else latency.upper()} {percentile}"
 
 
 def _line(name: str, x: Sequence[float], y: Sequence[float], colour: str, symbol: str | None) -> dict[str, Any]:

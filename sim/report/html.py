@@ -36,7 +36,8 @@ th, td { text-align: left; padding: 2px 6px 2px 0; border-bottom: 1px solid var(
 td.n, th.n { text-align: right; white-space: nowrap; }
 .figures { display: flex; flex-wrap: wrap; gap: 4px 8px; }
 figure { margin: 0; width: 352px; } figcaption { font-size: 10px; color: var(--dim); }
-pre { font-size: 9px; line-height: 1.25; background: var(--card); padding: 6px; white-space: pre-wrap; margin: 4px 0; }
+pre { font-size: 9px; line-height: 1.25; background: var(--card); padding: 6px; white-space: pre-wrap; margin: 4px 0;
+  columns: 2; }
 p, ul { margin: 3px 0; } ul { padding-left: 16px; color: var(--dim); font-size: 10px; }
 """
 _NUMERIC = set("0123456789.,-$%+ ()")

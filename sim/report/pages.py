@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sim.report import figures
+from sim.report.figures import clause_words
 from sim.report.table import number
 from sim.units import format_seconds
 
@@ -19,6 +20,10 @@ _UNITS = {
     "users": "users",
     "speed": "times the recorded speed",
 }
+
+
+_DROPPED = 2
+"""Deployments of each accelerator that were left out and are shown: the page has to stay short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,8 @@ def answer_of(dossier: Plain) -> Answer:
         load += f", {answer['peak']:,.4g} at the peak"
     spare = f" and {best['spare']} spare" if best["spare"] else ""
     low, high = best["gpus_interval"]
-    slo = " and ".join(f"{_words(name)} {format_seconds(value / 1e3)}" for name, value in answer["slo_ms"].items())
+    bounds = answer["slo_ms"].items()
+    slo = " and ".join(f"{clause_words(name)} {format_seconds(value / 1e3)}" for name, value in bounds)
     cost = "no price known" if best["usd_per_month"] is None else f"${best['usd_per_month']:,.0f}"
     per_mtok = "-" if best["usd_per_mtok"] is None else f"${best['usd_per_mtok']:.2f}"
     return Answer(
@@ -69,12 +75,17 @@ def answer_of(dossier: Plain) -> Answer:
         line=f"{best['replicas']} replicas{spare} of {best['label']}, which keep {slo}",
         figures=(
             (f"{answer['confidence']:.0%} sure", f"90 % interval {low} to {'more' if high is None else high} GPUs"),
-            (cost, f"a month of rent; {best['price']}"),
+            (cost, f"a month of rent{_with_staff(dossier['money'])}; {best['price']}"),
             (per_mtok, "a million output tokens at the mean load"),
             ("-" if best["kw"] is None else f"{best['kw']:.1f} kW", "with servers and cooling at the peak"),
-            (_words(best["objective"]), f"is the first to break; limited by {best['peak']['binding_sentence']}"),
+            (clause_words(best["objective"]), f"is the first to break; limited by {best['peak']['binding_sentence']}"),
         ),
     )
+
+
+def _with_staff(money: Plain) -> str:
+    rent = [scheme["total_usd"] for scheme in money["schemes"] if scheme["scheme"] == "rent"]
+    return f", ${rent[0]:,.0f} with staff and network" if rent else ""
 
 
 def sections_of(dossier: Plain) -> Iterator[Section]:
@@ -91,7 +102,7 @@ def sections_of(dossier: Plain) -> Iterator[Section]:
 def _alternatives(answer: Plain) -> Section:
     clauses = list(answer["slo_ms"])
     heading = ["accelerator", "GPUs", "90 %", "deployment", "$/month", "$/Mtok", "kW"]
-    rows = [[*heading, *(f"{_words(clause)} [ms]" for clause in clauses), "limited by", "why"]]
+    rows = [[*heading, *(f"{clause_words(clause)} [ms]" for clause in clauses), "limited by", "why"]]
     for each in answer["alternatives"]:
         low, high = each["gpus_interval"]
         peak = each["peak"]
@@ -129,7 +140,7 @@ def _charts(dossier: Plain) -> Section:
         Figure("Speed for a user against throughput, one replica each", figures.frontier(dossier["frontier"])),
         Figure("Memory of one accelerator", figures.memory_bars(dossier["memory"])),
         Figure(
-            f"What moves {_words(objective)} at the peak",
+            f"What moves {clause_words(objective)} at the peak",
             figures.sensitivity_bars(dossier["sensitivity"], objective, bounds[objective]),
         ),
     ]
@@ -137,7 +148,7 @@ def _charts(dossier: Plain) -> Section:
 
 
 def _curve_table(curve: Plain, clauses: Sequence[str]) -> list[list[str]]:
-    rows = [["load", *(f"{_words(clause)} [ms]" for clause in clauses), "output tok/s"]]
+    rows = [["load", *(f"{clause_words(clause)} [ms]" for clause in clauses), "output tok/s"]]
     for point in curve["points"]:
         values = [number(point["values_ms"][clause]) for clause in clauses]
         mark = " (planned peak)" if point["load"] == curve["peak"] else ""
@@ -163,14 +174,17 @@ def _money(money: Plain) -> Section:
     month = money["month"]
     if month["energy_kwh"] is not None:
         sentences.append(f"{month['energy_kwh']:,.0f} kWh and {month['carbon_kg']:,.0f} kg of carbon dioxide a month.")
-    return Section("Money", tuple(sentences), rows, notes=tuple(scheme["terms"] for scheme in money["schemes"]))
+    notes = (*(f"{scheme['scheme']}: {scheme['terms']}" for scheme in money["schemes"]), *money["notes"])
+    return Section("Money", tuple(sentences), rows, notes=notes)
 
 
 def _dropped(answer: Plain) -> Section:
     counts = ", ".join(f"{count} {stage}" for stage, count in answer["dropped_by_stage"].items())
     rows = [["accelerator", "deployment", "reason"]]
-    rows.extend([each["gpu"], each["label"], each["reason"]] for each in answer["dropped"][:8])
-    said = f"{len(answer['dropped'])} other deployments: {counts}. The first of them:"
+    for gpu in dict.fromkeys(each["gpu"] for each in answer["dropped"]):
+        own = [each for each in answer["dropped"] if each["gpu"] == gpu]
+        rows.extend([gpu, each["label"], each["reason"]] for each in own[:_DROPPED])
+    said = f"{len(answer['dropped'])} other deployments: {counts}. Some of them:"
     return Section("Left out", (said,), rows)
 
 
@@ -178,12 +192,6 @@ def _assumptions(dossier: Plain) -> Section:
     rows = [["assumption", "value", "source"]]
     rows.extend([each["what"], each["value"], each["source"]] for each in dossier["assumptions"])
     return Section("Assumptions, and what was not modelled", table=rows, notes=tuple(dossier["not_modelled"]))
-
-
-def _words(clause: str) -> str:
-    """Return ``ttft_p95`` as people write it."""
-    latency, _, percentile = clause.partition("_")
-    return f"{'end to end' if latency == 'e2el' else latency.upper()} {percentile}"
 
 
 def _usd(value: float | None) -> str:

@@ -127,7 +127,7 @@ def _parts(memory: MemoryPlan) -> dict[str, float]:
         "weights": rank.weights_bytes,
         "KV cache": rank.kv_bytes,
         "activations": rank.activation_bytes,
-        "framework and graphs": rank.non_torch_bytes + rank.cuda_graph_bytes + rank.state_bytes,
+        "framework": rank.non_torch_bytes + rank.cuda_graph_bytes + rank.state_bytes,
     }
     return {**parts, "left free": max(0.0, rank.visible_bytes - sum(parts.values()))}
 
