@@ -19,7 +19,8 @@ _STYLE = """
 }
 @media print {
   :root { --ink: #000; --dim: #444; --line: #bbb; --paper: #fff; --card: #f4f6f8; --mark: #0072B2; }
-  section { break-inside: auto; } tr, figure, .answer { break-inside: avoid; } h2 { break-after: avoid; }
+  .drawn { display: none; } section { break-inside: auto; }
+  tr, figure, .answer { break-inside: avoid; } h2 { break-after: avoid; }
 }
 @page { size: A4; margin: 10mm; }
 * { box-sizing: border-box; }
@@ -76,7 +77,7 @@ def _parts(section: Section) -> Iterator[str]:
     if section.figures:
         yield f'<div class="figures">{"".join(map(_figure, section.figures))}</div>'
     if section.table:
-        yield _table(section.table)
+        yield f'<div class="drawn">{_table(section.table)}</div>' if section.figures else _table(section.table)
     if section.code:
         yield f"<pre>{escape(section.code)}</pre>"
     if section.notes:
