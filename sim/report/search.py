@@ -48,10 +48,18 @@ def _capacity(answer: Plain, console: Console) -> None:
     per_gpu = f"{answer['output_throughput']:,.0f} output tok/s, {answer['output_tok_s_per_gpu']:,.1f} per GPU"
     console.print(f"  there: {_latencies(answer)}; {per_gpu}")
     if answer["binding_objective"]:
-        console.print(f"  a little more misses {answer['binding_objective']}; limited by {answer['binding_sentence']}")
+        console.print(f"  a little more misses {_beyond(answer)}; limited by {answer['binding_sentence']}")
+    else:
+        console.print("  that is the largest load considered (search.high)", style="yellow")
     if not answer["decided"]:
         console.print("  the last step is within the noise of the replications", style="yellow")
     _footer(answer, answer["statement"], console)
+
+
+def _beyond(answer: Plain) -> str:
+    if answer["binding_objective"] == "too short":
+        return "a steady state within the requests of the workload (num_requests)"
+    return str(answer["binding_objective"])
 
 
 def _cheapest(answer: Plain, console: Console) -> None:

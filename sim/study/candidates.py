@@ -84,8 +84,15 @@ def _powers(most: int) -> tuple[int, ...]:
 def _label(degrees: tuple[int, int, int, int], weights: str, kv: str | None, knobs: Settings) -> str:
     names = zip(("TP", "PP", "DP", "EP"), degrees, strict=True)
     cut = " ".join(f"{name}{degree}" for name, degree in names if degree > 1 or name == "TP")
-    ends = (f"{path.rpartition('.')[2]}={value}" for path, value in knobs.items())
+    ends = (_knob(path.rpartition(".")[2], value) for path, value in knobs.items())
     return " ".join((cut, weights, *([f"kv {kv}"] if kv else []), *ends))
+
+
+def _knob(name: str, value: Any) -> str:
+    """Return a setting in a few words; of a policy its kind and its options."""
+    if not isinstance(value, dict):
+        return f"{name}={value}"
+    return " ".join(str(inner) if key == "kind" else _knob(key, inner) for key, inner in value.items())
 
 
 def caution_of(space: Space) -> str:

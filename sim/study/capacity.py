@@ -202,6 +202,9 @@ class _Search:
         """Return what the smallest load lacks."""
         smallest = self._loads[0]
         decision = self._test(NOMINAL, smallest)
+        if decision.objective == "too short":
+            needs = f"a run that is long enough to tell at a load of {smallest:g}"
+            return InfeasibleError(needs, "its workload has too few requests", ["workload.num_requests larger"])
         clause = next((each for each in self._trial.slo.clauses if each.name == decision.objective), None)
         if clause is None:
             needs = f"{smallest:g} is the smallest load considered"

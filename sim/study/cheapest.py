@@ -33,6 +33,11 @@ __all__ = ["Group", "find_cheapest"]
 
 _INTERVAL = 0.95  # one side of a 90 % interval
 
+_UNSETTLED = {
+    "overload": "the queue grows without end",
+    "too short": "no run was long enough to reach a steady state; workload.num_requests is too small",
+}
+
 Task = tuple[Experiment, Laboratory, list[Candidate]]
 
 
@@ -66,6 +71,7 @@ def find_cheapest(experiment: Experiment, laboratory: Laboratory, spread: Spread
     dropped = tuple(each for group in groups for each in group.dropped)
     alternatives = ranked([group.best for group in groups if group.best is not None], search)
     if not alternatives:
+        _require_possible(trial, candidates, dropped)
         raise _infeasible(search, dropped)
     return CheapestAnswer(
         name=experiment.name,
@@ -213,11 +219,17 @@ def _name(sized: _Sized) -> str:
 
 def _missed(decision: Decision) -> str:
     """Return what a decision missed, and by how much."""
-    if decision.objective == "overload":
-        return "the SLO: the queue grows without end"
+    if decision.objective in _UNSETTLED:
+        return f"the SLO: {_UNSETTLED[decision.objective]}"
     if math.isinf(decision.margin):
         return f"{decision.objective}: too many requests without an answer"
     return f"{decision.objective} by {math.exp(-decision.margin) - 1:.0%}"
+
+
+def _require_possible(trial: Trial, candidates: Sequence[Candidate], dropped: Sequence[Dropped]) -> None:
+    """Raise the error of the first deployment if none can be run as written: that is a mistake, no answer."""
+    if all(each.stage == "impossible" for each in dropped):
+        _ = Fleet(candidates[0], trial, lengths_of(trial.base)).setup
 
 
 def _infeasible(search: Cheapest, dropped: Sequence[Dropped]) -> InfeasibleError:

@@ -27,7 +27,7 @@ class Decision:
     margin
         Logarithm of bound over value of the objective that is closest to its bound, on average over the runs.
     objective
-        That objective; ``overload`` where the queue only grows.
+        That objective; ``overload`` where the queue only grows, ``too short`` where no run was long enough to tell.
     sure
         The margin is beyond the noise at the confidence asked for.
     noise
@@ -78,15 +78,19 @@ def decide(
     while True:
         runs.append(run(len(runs)))
         margin, objective = _margin(runs[-1], slo, doubt)
-        if runs[-1].overloaded or margin < _HOPELESS:
-            name = "overload" if runs[-1].overloaded else objective
-            return Decision(False, min(margin, 0.0), name, True, None, tuple(runs))
+        if not runs[-1].settled or margin < _HOPELESS:
+            return Decision(False, min(margin, 0.0), _unsettled(runs[-1]) or objective, True, None, tuple(runs))
         margins.append(margin)
         mean = sum(margins) / len(margins)
         noise, freedom = _noise(runs, margins, objective)
         sure = noise is not None and abs(mean) > _student(confidence, freedom) * noise
         if sure or len(runs) >= most or math.isinf(mean):
             return Decision(mean >= 0, mean, objective, sure or math.isinf(mean), noise, tuple(runs))
+
+
+def _unsettled(run: Measured) -> str:
+    """Return why a run says nothing of a steady state, if it does not."""
+    return "overload" if run.overloaded else "" if run.settled else "too short"
 
 
 def _margin(run: Measured, slo: SLO, doubt: Doubt) -> tuple[float, str]:

@@ -24,6 +24,7 @@ from sim.metrics.model_error import ModelError, with_model_error
 from sim.metrics.pools import PoolContext
 from sim.metrics.slo import SLO, Clause
 from sim.simulate import Result, simulate
+from sim.workload.arrivals.offline import OfflineArrivals
 
 __all__ = ["LATENCIES", "Measured", "asked", "measured"]
 
@@ -33,6 +34,7 @@ LATENCIES = ("ttft", "tpot", "itl", "e2el")
 _FACTORS = (*LATENCIES, "throughput")
 _BATCHES = 10
 _SETTLED = 2.0  # starts of a closed loop are over after this many times the ramp
+_SHARE_OF_STARTS = 0.5
 _FEWEST = 0.4  # share of the requests that must be left to judge by
 
 
@@ -153,7 +155,7 @@ def measured(experiment: Experiment) -> Measured:
         num_gpus=sum(pool.num_gpus for pool in result.context.pools),
         shares=dict(window.shares()),
         usd_per_hour=_rent(result.context.pools),
-        settled=summary.steadiness.verdict in ("steady", "offline"),
+        settled=_is_settled(result),
         requests_per_s=window.per_second(window.answered.sum()),
         output_tok_s=window.per_second(result.requests.emitted_tokens[window.chosen][window.answered].sum()),
         total_tok_s=window.per_second(
@@ -168,6 +170,21 @@ def measured(experiment: Experiment) -> Measured:
             "intervals": with_model_error(ModelError(factors, ""), latencies, {}),
         },
     )
+
+
+def _is_settled(result: Result) -> bool:
+    """Tell whether a run shows its load for long enough.
+
+    It does if it is steady, and if what begins by itself, single requests and first turns of sessions, comes in all
+    the first half at least: many sessions that all begin at once have no rate.
+    """
+    verdict, traffic = result.summary.steadiness.verdict, result.traffic
+    if isinstance(result.experiment.workload.arrivals, OfflineArrivals):
+        return verdict == "offline"
+    if verdict != "steady" or traffic.slots_open_s is not None:
+        return verdict == "steady"
+    begun_s = [request.arrival_s for request in traffic.openers]
+    return max(begun_s) - min(begun_s) >= _SHARE_OF_STARTS * result.summary.duration_s
 
 
 def asked(slo: SLO) -> dict[str, Any]:

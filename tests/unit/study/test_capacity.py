@@ -75,6 +75,14 @@ def test_goodput_and_availability_are_objectives(tmp_path):
     assert strict.objective == "availability"
 
 
+def test_sessions_that_all_begin_at_once_have_no_rate(tmp_path):
+    sessions = "{kind: sessions, rate: 0.5, think_s: 5, system_tokens: 20, input_tokens: 50, output_tokens: 20}"
+    search = "{kind: capacity, tolerance: 0.3, replications: 1}"
+    found = answer(tmp_path, search, arrivals=sessions, slo="{ttft_p90: 2 s}", overrides=["workload.lengths=null"])
+    assert found.objective in ("too short", "overload", "ttft_p90")
+    assert 1 < found.capacity < 100
+
+
 def test_users_are_active_and_think(tmp_path):
     """Users who think for 9 s and wait for about 1 s send as many requests as a tenth of them who never think."""
     busy = answer(tmp_path, "{kind: capacity, users: {population: 4}, tolerance: 0.15, high: 400}")

@@ -13,7 +13,7 @@ FACTORS = {"ttft": 3.0, "tpot": 1.5, "itl": 1.5, "e2el": 1.2, "throughput": 1.5}
 
 def run(value_s, error=0.01, *, overloaded=False):
     values_s, errors = {"tpot_p95": value_s}, {"tpot_p95": error}
-    return Measured(values_s, errors, {}, "", overloaded, True, 1, {}, None, 1, 1, 1, "", "", 0, {})
+    return Measured(values_s, errors, {}, "", overloaded, not overloaded, 1, {}, None, 1, 1, 1, "", "", 0, {})
 
 
 def decided(values_s, error=0.01, most=5, doubt=NOMINAL):
