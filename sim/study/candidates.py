@@ -40,8 +40,10 @@ def candidates_of(base: Experiment, space: Space) -> list[Candidate]:
     Raises
     ------
     ConfigError
-        An accelerator has no profile, or there are too many combinations.
+        An accelerator has no profile, there are too many combinations, or the experiment has pools.
     """
+    if base.pools:
+        raise base.error("pools", "deployments are compared as one pool of equal replicas: leave pools out")
     found = [each for gpu in space.gpus or (base.deployment.gpu,) for each in _of_gpu(base, space, gpu)]
     if len(found) > _MOST:
         raise base.error("search", f"{len(found):,} deployments: at most {_MOST:,} are compared")

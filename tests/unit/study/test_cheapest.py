@@ -160,6 +160,11 @@ def test_more_replicas_than_are_simulated_stand_for_their_share(tmp_path):
     assert run.requests_per_s == pytest.approx(50, rel=0.25)
 
 
+def test_pools_are_not_compared(tmp_path):
+    with pytest.raises(ConfigError, match="pools: deployments are compared as one pool"):
+        answer(tmp_path, ONE, overrides=["pools=[{gpu: L40S}]"])
+
+
 @pytest.mark.parametrize(
     ("search", "message"),
     [
