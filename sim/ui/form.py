@@ -30,6 +30,8 @@ _PROFILES: dict[str, Kind] = {
     "workload.arrivals.profile": "workloads",
     "search.gpus": "hardware",
 }
+_OF_ONE_ENGINE = ("engine.version", "engine.scheduler", "engine.calibration")
+"""Fields that mean nothing to another engine, and are left open when it is changed."""
 _DEGREES = [2**power for power in range(8)]
 _OBJECTIVES = ("ttft_p95", "tpot_p95", "e2e_p95")
 _SHARES_MEAN = {
@@ -257,6 +259,9 @@ class Drawing:
     def _writer(self, path: str, key: str, value_of: Callable[[Any], Any]) -> Callable[[], None]:
         def write() -> None:
             self.state.set(path, value_of(st.session_state[key]))
+            for other in _OF_ONE_ENGINE if path == "engine.kind" else ():
+                if self.state.value(other) is not None:
+                    self.state.set(other, None)
 
         return write
 

@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 _AT_ONCE_S = 1.5
 _EVERY_S = 0.5
+_STOPPED = "stopped job"
 
 
 def refused(error: UserError | None) -> None:
@@ -40,10 +41,7 @@ def result_of(job: Job[T], kept: Kept, what: str) -> T | None:
     try:
         return job.result()
     except CancelledError:
-        st.warning("Stopped before it was done.", icon=":material/stop_circle:")
-        if st.button("Start again"):
-            kept.forget(job)
-            st.rerun()
+        _stopped(job, kept)
     except InfeasibleError as error:
         _infeasible(error)
     except SimError as error:
@@ -60,7 +58,18 @@ def _progress(job: Job[T], what: str) -> None:
     text = f"{what}: {job.done:,} of {job.total:,}" if job.total else so_far
     st.progress(min(job.share, 1.0), text if left is None else f"{text}, about {format_seconds(left)} left")
     if st.button("Stop", icon=":material/stop:", help="Give this up; the page stays as it is."):
+        st.session_state[_STOPPED] = job
         job.cancel()
+
+
+def _stopped(job: Job[T], kept: Kept) -> None:
+    """Offer to start again what this visitor has stopped; what somebody else has stopped begins anew."""
+    mine = st.session_state.get(_STOPPED) is job
+    if mine:
+        st.warning("Stopped before it was done.", icon=":material/stop_circle:")
+    if not mine or st.button("Start again"):
+        kept.forget(job)
+        st.rerun()
 
 
 @st.fragment(run_every=_EVERY_S)

@@ -56,6 +56,14 @@ def test_another_kind_brings_its_own_fields(explore):
     assert explore.header[0].value
 
 
+def test_another_engine_brings_its_own_version():
+    page = opened()
+    widget(page, "selectbox", "engine.kind").set_value("sglang")
+    settled(page.run())
+    assert page.query_params["engine"] == '{"kind": "sglang", "max_model_len": 32768}'
+    assert not page.error
+
+
 def test_wrong_input_is_a_message_beside_its_field():
     page = opened(deployment__replicas="100000")
     assert [error.value for error in page.sidebar.error] == ["400,000 accelerators: at most 32,768 are simulated"]

@@ -6,12 +6,12 @@ from conftest import ROOT
 from streamlit.testing.v1 import AppTest
 
 
-def opened(**query):
-    """Open the page by a link; ``__`` stands for a dot in the names of *query*."""
+def opened(*, settle=True, **query):
+    """Open the page by a link, and wait until it has *settled*; ``__`` stands for a dot in the names of *query*."""
     page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     for key, text in query.items():
         page.query_params[key.replace("__", ".")] = text
-    return settled(page.run())
+    return settled(page.run()) if settle else page.run()
 
 
 def settled(page):

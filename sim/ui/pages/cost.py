@@ -17,7 +17,7 @@ from sim.ui.exchange import draw_exchange
 from sim.ui.form import Drawing, used_values
 from sim.ui.session import show_in_url, state_of, tell_link_problem
 from sim.ui.text import dollars
-from sim.ui.waiting import refused, result_of
+from sim.ui.waiting import instead, refused, result_of
 
 __all__ = ["draw"]
 
@@ -62,7 +62,7 @@ def _form(drawing: Drawing) -> None:
 
 def _answer(experiment: Experiment) -> None:
     try:
-        job = results.ask_money(experiment)
+        job = instead("money", results.ask_money(experiment))
     except UserError as error:
         refused(error)
         return

@@ -52,7 +52,7 @@ def draw() -> None:
 
 def _answer(experiment: Experiment) -> Result | None:
     try:
-        job = results.ask_run(experiment)
+        job = instead("run", results.ask_run(experiment))
     except UserError as error:
         refused(error)
         return None
