@@ -174,6 +174,7 @@ class Summary:
         return {
             "kv_transfers": len(self.transfers.request),
             **_in_ms({"kv_transfer": self.transfers.times}),
+            "mean_kv_transfer_wait_ms": 1e3 * self.transfers.mean_wait_s,
             "kv_transfer_gb": self.transfers.total_bytes / GB,
             "kv_link_utilization": self.kv_link_utilization,
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +39,11 @@ class TransferRows:
     def times(self) -> Sample:
         """The distribution of that."""
         return Sample.of(self.exposed_s)
+
+    @property
+    def mean_wait_s(self) -> float:
+        """Mean time from when the prompt is computed until the link begins [s]: for blocks, and for the link."""
+        return float(np.maximum(self.begin_s - self.prefilled_s, 0.0).mean()) if len(self.request) else math.nan
 
     @property
     def total_bytes(self) -> float:

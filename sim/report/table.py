@@ -183,7 +183,9 @@ def _losses(fleet: FleetSummary, *, slo: bool) -> str:
 def _moved(result: dict[str, Any]) -> str:
     times = ", ".join(f"{word} {number(result[f'{key}_kv_transfer_ms'])}" for word, key in _TRANSFER.items())
     size = f"{result['kv_transfers']:,} times, {number(result['kv_transfer_gb'])} GB"
-    return f"{size}; ready after {times} ms; links {_percent(result['kv_link_utilization'])} busy"
+    wait = number(result["mean_kv_transfer_wait_ms"])
+    busy = _percent(result["kv_link_utilization"])
+    return f"{size}; ready after {times} ms, of which {wait} for blocks or the link; links {busy} busy"
 
 
 def _time_use(use: TimeUse) -> str:

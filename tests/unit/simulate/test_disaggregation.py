@@ -59,6 +59,7 @@ def test_the_result_tells_of_the_transfers():
     assert math.isclose(result["mean_kv_transfer_ms"], transfer_ms)
     assert math.isclose(result["p99_kv_transfer_ms"], transfer_ms)
     assert math.isclose(result["kv_transfer_gb"], 40 * 0.131072)
+    assert result["mean_kv_transfer_wait_ms"] == 0
     assert math.isclose(result["mean_ttft_ms"], 10)
     assert math.isclose(result["mean_e2el_ms"], 10 + transfer_ms + 4 * 10)
     prefill, decode = result["pools"]
@@ -77,6 +78,9 @@ def test_a_slow_link_is_what_limits():
     slow = "disaggregation: {bytes_per_s: 0.5 GB/s, first_token: prefill}\n"
     summary = simulate(experiment(HEAD + POOLS + slow)).summary
     assert summary.binding.limit == "kv_link"
+    result = summary.as_dict()
+    one_ms = 1000 * 131_072 / (0.87 * 0.5e9) * 1e3 + 0.05
+    assert math.isclose(result["mean_kv_transfer_wait_ms"], result["mean_kv_transfer_ms"] - one_ms)
     assert summary.latency["ttft"].mean_s < 0.011
 
 
@@ -84,7 +88,7 @@ def test_files_tell_of_both_replicas(tmp_path):
     result = simulate(experiment(HEAD.replace("rate: 5", "rate: 50") + POOLS))
     report.write(result, tmp_path)
     table = parquet.read_table(tmp_path / "requests.parquet")
-    assert table.column_names[-3:] == ["status", "prefill_replica", "transfer_s"]
+    assert table.column_names[-2:] == ["prefill_replica", "transfer_s"]
     assert set(table["prefill_replica"].to_pylist()) == {0}
     assert set(table["replica"].to_pylist()) == {1, 2}
     moved = parquet.read_table(tmp_path / "transfers.parquet")
