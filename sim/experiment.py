@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from sim.admission import AnyAdmission
+from sim.autoscaler import AnyAutoscaler
 from sim.cluster.lifecycle import Lifecycle
 from sim.cost import AnyCostModel, Roofline
 from sim.failures import Failures
@@ -29,9 +30,20 @@ from sim.units import Seconds
 from sim.workload import Workload
 from sim.yamlfile import Document, read_yaml, validate
 
-__all__ = ["Deployment", "EngineOptions", "Experiment", "Pool", "Prices", "defaults_used", "load_experiment"]
+__all__ = [
+    "MOST_GPUS",
+    "Deployment",
+    "EngineOptions",
+    "Experiment",
+    "Pool",
+    "Prices",
+    "defaults_used",
+    "experiment_of",
+    "load_experiment",
+]
 
-_MOST_GPUS = 2**15  # each of its replicas is an object
+MOST_GPUS = 2**15
+"""Most accelerators that are simulated: each replica is an object."""
 
 
 class _Section(BaseModel):
@@ -48,8 +60,8 @@ class Deployment(_Section):
 
     @model_validator(mode="after")
     def _of_this_world(self) -> Self:
-        if (gpus := self.replicas * self.parallelism.gpus) > _MOST_GPUS:
-            raise ValueError(f"{gpus:,} accelerators: at most {_MOST_GPUS:,} are simulated")
+        if (gpus := self.replicas * self.parallelism.gpus) > MOST_GPUS:
+            raise ValueError(f"{gpus:,} accelerators: at most {MOST_GPUS:,} are simulated")
         return self
 
 
@@ -114,6 +126,7 @@ class Pool(_Section):
     parallelism: Parallelism | None = Field(None, description="How one replica spreads over accelerators.")
     quantization: Quantization | None = Field(None, description="Data types.")
     engine: EngineOptions | None = Field(None, description="Flags that differ from the experiment's `engine`.")
+    autoscaler: AnyAutoscaler | None = Field(None, description="How many replicas it has, from `replicas` on.")
 
 
 _Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -160,6 +173,9 @@ class Experiment(_Section):
         None, description="Whom the gateway turns away before a replica is chosen; missing: nobody."
     )
     lifecycle: Lifecycle = Field(Lifecycle(), description="How replicas start and stop, where they do.")
+    autoscaler: AnyAutoscaler | None = Field(
+        None, description="How many replicas each pool has, from `replicas` on; missing: it keeps them."
+    )
     failures: Failures | None = Field(None, description="What breaks; missing: nothing ever does.")
     disaggregation: Disaggregation | None = Field(
         None, description="How pools that prefill and pools that decode work together."

@@ -10,6 +10,7 @@ from conftest import ROOT
 from pydantic import BaseModel
 
 from sim.admission import Admission
+from sim.autoscaler import Autoscaler
 from sim.commands import COMMANDS
 from sim.commands.schema import schema_text
 from sim.cost import CostModel
@@ -55,6 +56,7 @@ def test_the_schema_file_is_current():
         ("sim.admission", Admission),
         ("sim.scheduler", Scheduler),
         ("sim.router", Router),
+        ("sim.autoscaler", Autoscaler),
         ("sim.cost", CostModel),
         ("sim.workload.arrivals", ArrivalPolicy),
         ("sim.workload.lengths", LengthPolicy),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from simpy import Environment, Event
 
 from sim.admission import Admission
+from sim.autoscaler import Autoscaler, Snapshot
 from sim.cluster.clock import ARRIVALS, CHANGES, Moment
 from sim.cluster.deadlines import Timeouts
 from sim.cluster.disaggregated import Disaggregated
@@ -19,9 +21,11 @@ from sim.cluster.instance import Instance
 from sim.cluster.keeper import Keeper
 from sim.cluster.link import Link, Port
 from sim.cluster.lockstep import Lockstep, Rank
+from sim.cluster.meter import Meter
 from sim.cluster.recovery import begin_again
 from sim.cluster.replica import Replica
 from sim.cluster.reports import Reports
+from sim.cluster.scaling import Scaling
 from sim.cost import StepCost
 from sim.failures import Failures, Topology
 from sim.kv import KvCache
@@ -98,6 +102,8 @@ class Pool:
         Other than ``both``, its replicas compute only prompts or write only answers, and do not come and go.
     port
         What ties them to those of the other role.
+    autoscaler
+        Decides how many replicas there are, from so many on; None: they stay as many.
     """
 
     engine: Engine
@@ -109,6 +115,7 @@ class Pool:
     grace_s: float = math.inf
     role: Role = "both"
     port: Port | None = None
+    autoscaler: Autoscaler | None = None
 
 
 class Cluster:
@@ -221,18 +228,19 @@ class Cluster:
     def _keeper(self, pool: Pool) -> Keeper:
         """Set a pool up with all the replicas that there can be."""
         instances = []
+        meter = None if pool.autoscaler is None else Meter()
         for _ in range(max(pool.most, pool.replicas)):
             first = len(self._replicas)
-            servers = self._servers(pool, first)
+            servers = self._servers(pool, first, meter)
             self._replicas += servers
             instances.append(Instance(first, servers))
 
         def make(first: int) -> Sequence[Replica]:
-            servers = self._servers(pool, first)
+            servers = self._servers(pool, first, meter)
             self._replicas[first : first + len(servers)] = servers
             return servers
 
-        return Keeper(
+        keeper = Keeper(
             self._env,
             instances,
             pool.replicas,
@@ -244,17 +252,24 @@ class Cluster:
             on_ready=lambda: self._admit(pool.service),
             on_lost=self._recover,
         )
+        if pool.autoscaler is not None and meter is not None:
+            look = partial(self._look, pool, keeper, meter)
+            Scaling(self._env, pool.autoscaler, keeper, look)
+        return keeper
 
-    def _servers(self, pool: Pool, first: int) -> Sequence[Replica]:
+    def _look(self, pool: Pool, keeper: Keeper, meter: Meter) -> Snapshot:
+        return meter.snapshot(self._env.now, keeper, self._gateway.held(pool.service), pool.gpus)
+
+    def _servers(self, pool: Pool, first: int, meter: Meter | None) -> Sequence[Replica]:
         """Return what the router sees of a new replica: itself, or its attention ranks, numbered from *first* on."""
         number = pool.engine.attention_ranks
         if number == 1:
-            return [self._replica(pool, first, Replica)]
-        ranks = [self._replica(pool, first + index, Rank) for index in range(number)]
+            return [self._replica(pool, first, Replica, meter)]
+        ranks = [self._replica(pool, first + index, Rank, meter) for index in range(number)]
         Lockstep(self._env, ranks)
         return ranks
 
-    def _replica(self, pool: Pool, index: int, kind: type[R]) -> R:
+    def _replica(self, pool: Pool, index: int, kind: type[R], meter: Meter | None) -> R:
         engine, fleet, stages = pool.engine, self._fleets[pool.service, pool.role], self._stages.get(pool.service)
         return kind(
             self._env,
@@ -271,6 +286,7 @@ class Cluster:
             on_change=fleet.changed if fleet.watches_engines else None,
             on_load=None if stages is None else stages.reserved,
             lends=pool.role == "prefill",
+            meter=meter,
         )
 
     def _await_arrival(self) -> None:

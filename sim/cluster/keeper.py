@@ -34,6 +34,15 @@ class Keeper:
         Called when one has become ready.
     on_lost
         Called with the requests of one that is lost.
+
+    Attributes
+    ----------
+    wanted
+        How many should be ready.
+    ranks
+        Servers of an instance.
+    closed
+        Whether all requests are answered.
     """
 
     def __init__(
@@ -50,13 +59,14 @@ class Keeper:
         on_ready: Callable[[], None],
         on_lost: Callable[[list[Request]], None],
     ) -> None:
-        self.instances, self.wanted = instances, wanted
+        self.instances, self.wanted, self.ranks = instances, wanted, len(instances[0].servers)
         self._env, self._fleet, self._log = env, fleet, log
         self._cold_start_s, self._grace_s = cold_start_s, grace_s
         self._make, self._on_ready, self._on_lost = make, on_ready, on_lost
         self._max_unavailable = self._max_surge = 0
         self._counts = dict.fromkeys(InstanceState, 0)
-        self._closed = False
+        self._served_s = 0.0  # of states that are over
+        self.closed = False
         for instance in instances[:wanted]:
             self._enter(instance, _READY)
             self._join(instance)
@@ -64,6 +74,19 @@ class Keeper:
     def count(self, state: InstanceState) -> int:
         """Return how many are in *state*."""
         return self._counts[state]
+
+    def servers(self, state: InstanceState) -> list[Replica]:
+        """Return what the router sees of those in *state*."""
+        if not self._counts[state]:
+            return []
+        return [server for instance in self.instances if instance.state is state for server in instance.servers]
+
+    def serving_s(self) -> float:
+        """Return the time that all of them together could serve so far [s]."""
+        now_s = self._env.now
+        return self._served_s + sum(
+            now_s - instance.since_s for instance in self.instances if instance.state in (_READY, _DRAINING)
+        )
 
     def want(self, replicas: int) -> None:
         """Let there be so many *replicas*, as soon as possible."""
@@ -100,14 +123,13 @@ class Keeper:
         """Take note that *server* has one request less: one that drains may be done."""
         if not self._counts[_DRAINING]:
             return
-        ranks = len(self.instances[0].servers)
-        instance = self.instances[(server - self.instances[0].first) // ranks]
+        instance = self.instances[(server - self.instances[0].first) // self.ranks]
         if instance.state is _DRAINING and instance.idle:
             self._off(instance)
 
     def close(self) -> None:
         """End the books: all requests are answered."""
-        self._closed = True
+        self.closed = True
         for instance in self.instances:
             self._enter(instance, None)
 
@@ -190,6 +212,8 @@ class Keeper:
         if instance.state is not None:
             self._log.add(instance.first, instance.since_s, self._env.now, instance.state)
             self._counts[instance.state] -= 1
+            if instance.state in (_READY, _DRAINING):
+                self._served_s += self._env.now - instance.since_s
         if state is not None:
             self._counts[state] += 1
         if instance.next is not None:
@@ -201,5 +225,5 @@ class Keeper:
     def _later(self, instance: Instance, after_s: float, action: Callable[[Instance], None]) -> None:
         instance.next_s = self._env.now + after_s
         instance.next = Moment(
-            self._env, instance.next_s, lambda _: None if self._closed else action(instance), CHANGES, instance.first
+            self._env, instance.next_s, lambda _: None if self.closed else action(instance), CHANGES, instance.first
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from simpy import Environment, Event
 
@@ -17,6 +18,9 @@ from sim.kv import KvCache
 from sim.metrics.rows import StrideLog
 from sim.request import Request, Status
 from sim.scheduler import Decision, Queue, Running, Scheduler, State
+
+if TYPE_CHECKING:
+    from sim.cluster.meter import Meter
 
 __all__ = ["Replica"]
 
@@ -45,6 +49,8 @@ class Replica:
         be called when it is there.
     lends
         Blocks of a finished request are held until `take_back` is called: their KV is sent to another replica.
+    meter
+        Counts what an autoscaler wants to know; None: there is none.
 
     Attributes
     ----------
@@ -69,6 +75,7 @@ class Replica:
         on_change: Callable[[int], None] | None = None,
         on_load: Callable[[Request, int], None] | None = None,
         lends: bool = False,
+        meter: Meter | None = None,
     ) -> None:
         self.index = index
         self.outstanding = self.outstanding_tokens = self.pending_tokens = 0
@@ -88,6 +95,7 @@ class Replica:
         self._slowdown = 1.0
         self._moved: list[Request] = []  # their KV has come or gone, as is seen when the next iteration begins
         self._mute: dict[Request, None] = {}  # decodes that have not emitted anything yet
+        self._meter = meter
 
     @property
     def waiting(self) -> int:
@@ -106,6 +114,13 @@ class Replica:
         if stride is not None and stride.iterations > 1:
             used += self._state.running.new_blocks(stride.iterations_until(self._env.now) - 1, after=1)
         return used / self._kv.num_blocks
+
+    def under_way(self) -> tuple[float, int]:
+        """Return for how long the stride has run [s], and how many tokens its iterations have computed until now."""
+        stride, now_s = self._stride, self._env.now
+        if stride is None:
+            return 0.0, 0
+        return now_s - stride.start_s, stride.batch.decodes * (stride.iterations_until(now_s) - 1)
 
     @property
     def kv_tokens(self) -> int:
@@ -126,7 +141,10 @@ class Replica:
         self.pending_tokens += request.input_tokens - request.expected_hit_tokens
         self._deadlines.watch(request)
         if not request.remote_tokens:  # else the prefill replica has spent it
-            request.queued_s += self._cost.admission_delay_s(request.input_tokens)
+            delay_s = self._cost.admission_delay_s(request.input_tokens)
+            request.queued_s += delay_s
+            if self._meter is not None:
+                self._meter.arrived(delay_s)
         if request.queued_s > self._env.now:
             Moment(self._env, request.queued_s, lambda _: self._enqueue(request), ARRIVALS)
         else:
@@ -466,6 +484,8 @@ class Replica:
                 self._log.odd_gap(end_s - request.last_token_s)
             else:
                 request.first_token_s = end_s
+                if self._meter is not None:
+                    self._meter.first_token(end_s - request.arrival_s)
                 if request.status is not Status.FAILED:
                     self.pending_tokens -= request.input_tokens - request.expected_hit_tokens
             request.last_token_s = end_s
@@ -516,6 +536,9 @@ class Replica:
 
     def _write(self, stride: Stride) -> None:
         batch, decision = stride.batch, stride.decision
+        if self._meter is not None:
+            tokens = batch.prefill_tokens + batch.decodes * stride.iterations
+            self._meter.served(stride.end_s() - stride.start_s, tokens)
         self._log.add(
             (
                 self.index,

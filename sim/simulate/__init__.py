@@ -139,7 +139,8 @@ def play(
         disaggregation=disaggregation,
     )
     strides = fleet.run()
-    lives = fleet.lives() if experiment.failures is not None else None
+    changes = experiment.failures is not None or any(pool.experiment.autoscaler is not None for pool in pools)
+    lives = fleet.lives() if changes else None
     requests = _as_seen(RequestRows.of(traffic.requests), pools)
     return Played(traffic, requests, strides, lives, fleet.transfers())
 

@@ -35,6 +35,8 @@ def decided(experiment: Experiment, pools: Sequence[ReadyPool]) -> Disaggregatio
         return None
     if experiment.failures is not None:
         raise experiment.error("failures", "not simulated where pools prefill or decode only")
+    if any(pool.experiment.autoscaler is not None for pool in pools):
+        raise experiment.error("autoscaler", "not simulated where pools prefill or decode only")
     for service in {pool.service for pool in pools}:
         _check_roles(experiment, [pool for pool in pools if pool.service == service])
     written = experiment.disaggregation or Disaggregation()

@@ -17,7 +17,8 @@ from sim.simulate.power import BOARDS
 from sim.simulate.prices import price_list
 from sim.simulate.setup import constants_name
 from sim.simulate.uncertainty import TABLE
-from sim.workload.arrivals.diurnal import DiurnalArrivals
+from sim.workload.arrivals.sessions import SessionArrivals
+from sim.workload.arrivals.shape import RateShape
 from sim.workload.arrivals.trace import TraceArrivals
 from sim.workload.lengths.preset import PresetLengths
 from sim.workload.traces import companions
@@ -70,8 +71,9 @@ def _workload_files(experiment: Experiment, find_profile: Finder) -> Iterator[tu
     beside, workload = experiment.folder, experiment.workload
     if isinstance(workload.lengths, PresetLengths):
         yield "lengths", find_profile("workloads", workload.lengths.name, beside)
-    if isinstance(workload.arrivals, DiurnalArrivals) and workload.arrivals.profile is not None:
-        yield "arrivals", find_profile("workloads", workload.arrivals.profile, beside)
+    shape = workload.arrivals.shape if isinstance(workload.arrivals, SessionArrivals) else workload.arrivals
+    if isinstance(shape, RateShape) and shape.profile is not None:
+        yield "arrivals", find_profile("workloads", shape.profile, beside)
     if isinstance(workload.arrivals, TraceArrivals):
         trace = beside / workload.arrivals.path.expanduser()
         yield "trace", trace

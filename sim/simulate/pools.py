@@ -11,7 +11,7 @@ import numpy as np
 
 from sim import cluster
 from sim.cluster import Port
-from sim.experiment import Experiment, Pool, experiment_of
+from sim.experiment import MOST_GPUS, Experiment, Pool, experiment_of
 from sim.failures import Loss, Topology
 from sim.metrics.instances import InstanceRows
 from sim.metrics.pools import PoolContext
@@ -60,8 +60,9 @@ class ReadyPool:
     @property
     def most(self) -> int:
         """Most replicas that there can be, those included that start or drain."""
-        failures = self.experiment.failures
-        return self.experiment.deployment.replicas + (0 if failures is None else failures.max_surge)
+        autoscaler, failures = self.experiment.autoscaler, self.experiment.failures
+        most = self.experiment.deployment.replicas if autoscaler is None else autoscaler.max_replicas
+        return most + (0 if failures is None else failures.max_surge)
 
     def to_run(self) -> cluster.Pool:
         """Return it as the cluster runs it."""
@@ -76,6 +77,7 @@ class ReadyPool:
             grace_s=math.inf if lifecycle.grace_s is None else lifecycle.grace_s,
             role=self.role,
             port=self.port,
+            autoscaler=self.experiment.autoscaler,
         )
 
     def context(self, strides: StrideRows, lives: InstanceRows | None = None) -> PoolContext:
@@ -131,8 +133,9 @@ def _targets(pool: Pool) -> Iterator[tuple[tuple[str, ...], str]]:
     for field in _DEPLOYMENT:
         if getattr(pool, field) is not None:
             yield (field,), f"deployment.{field}"
-    if pool.model is not None:
-        yield ("model",), "model"
+    for field in ("model", "autoscaler"):
+        if getattr(pool, field) is not None:
+            yield (field,), field
     if pool.engine is not None:
         yield from ((("engine", option), f"engine.{option}") for option in sorted(pool.engine.model_fields_set))
 
@@ -144,12 +147,28 @@ def ready_pools(experiment: Experiment) -> list[ReadyPool]:
     for place, (name, alone) in enumerate(experiments_of(experiment)):
         service = services.setdefault(alone.model, len(services))
         first = pools[-1].first + pools[-1].replicas if pools else 0
+        _refuse_bounds(alone)
         setup = prepare(alone)
         role = experiment.pools[place].role if experiment.pools else None
         port = port_of(experiment, alone, setup) if role else None
         pools.append(ReadyPool(name, alone, setup, service, first, role or "both", port))
     _shares(experiment, pools)
     return pools
+
+
+def _refuse_bounds(experiment: Experiment) -> None:
+    """Raise `ConfigError` where a pool begins with more replicas than its autoscaler allows, or with too few."""
+    autoscaler, replicas = experiment.autoscaler, experiment.deployment.replicas
+    if autoscaler is None:
+        return
+    low, high = autoscaler.min_replicas, autoscaler.max_replicas
+    if not low <= replicas <= high:
+        message = f"{replicas}, where the autoscaler keeps {low} to {high}"
+        raise experiment.error("deployment.replicas", message)
+    gpus = high * experiment.deployment.parallelism.gpus
+    if gpus > MOST_GPUS:
+        message = f"{gpus:,} accelerators: at most {MOST_GPUS:,} are simulated"
+        raise experiment.error("autoscaler.max_replicas", message)
 
 
 def refuse_unknown_places(experiment: Experiment, pools: Sequence[ReadyPool]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sim.admission import Admission
+from sim.autoscaler import Autoscaler
 from sim.cost import CostModel
 from sim.experiment import experiment_of, load_experiment
 from sim.policy import kinds_of
@@ -28,6 +29,7 @@ PARTS = {
     "cost_model": AFFINE,
     "engine.scheduler": "{kind: chunked_prefill, max_num_batched_tokens: 512, max_num_seqs: 16}",
     "router": "{kind: least_loaded}",
+    "autoscaler": "",
     "workload.arrivals": "{kind: poisson, rate: 8}",
     "workload.lengths": "{kind: fixed, input_tokens: 300, output_tokens: 60}",
 }
@@ -63,11 +65,23 @@ EXAMPLES = {
         "session_affinity": "{kind: session_affinity}",
         "weighted": "{kind: weighted}",
     },
+    "autoscaler": {
+        "cpu_utilization": "{kind: cpu_utilization, target: 0.3, cores_per_gpu: 4, max_replicas: 5}",
+        "forecast": "{kind: forecast, target: 3, ahead_s: 4, window_s: 4, max_replicas: 5}",
+        "gpu_utilization": "{kind: gpu_utilization, max_replicas: 5}",
+        "kv_use": "{kind: kv_use, target: 0.3, max_replicas: 5}",
+        "queue_depth": "{kind: queue_depth, target: 4, max_replicas: 5}",
+        "running_requests": "{kind: running_requests, target: 4, max_replicas: 5}",
+        "schedule": '{kind: schedule, replicas_from: {"08:00": 1, "23:59": 3}, start_hour: 23.98, max_replicas: 5}',
+        "tokens_per_s": "{kind: tokens_per_s, target: 1000, max_replicas: 5}",
+        "ttft": "{kind: ttft, target_s: 50 ms, max_replicas: 5}",
+    },
     "workload.arrivals": {
         "bursts": "{kind: bursts, rate: 8, burst_s: 1 s, pause_s: 2 s}",
         "closed_loop": "{kind: closed_loop, concurrency: 12, think_s: 0.5}",
         "constant": "{kind: constant, rate: 8}",
         "diurnal": "{kind: diurnal, profile: rag, rate: 8}",
+        "flash_crowd": "{kind: flash_crowd, rate: 4, at_s: 5 s, factor: 5, rise_s: 2 s, hold_s: 4 s, fall_s: 2 s}",
         "gamma": "{kind: gamma, rate: 8, cv: 3}",
         "offline": "{kind: offline}",
         "poisson": "{kind: poisson, rate: 8}",
@@ -85,6 +99,7 @@ EXAMPLES = {
 }
 KINDS = {
     "admission": ("sim.admission", Admission),
+    "autoscaler": ("sim.autoscaler", Autoscaler),
     "cost_model": ("sim.cost", CostModel),
     "engine.scheduler": ("sim.scheduler", Scheduler),
     "router": ("sim.router", Router),
@@ -135,6 +150,8 @@ def test_every_policy_has_an_example(part):
 @pytest.mark.parametrize(("part", "kind"), [(part, kind) for part in EXAMPLES for kind in EXAMPLES[part]])
 def test_policy(part, kind, update_golden):
     parts = PARTS | {part: EXAMPLES[part][kind]}
+    fast = ", interval_s: 1 s, lag_s: 1 s, stabilization_down_s: 5 s}"
+    autoscaler = f"autoscaler: {parts['autoscaler'][:-1]}{fast}" if parts["autoscaler"] else ""
     lengths = "" if kind in ("sessions", "trace") else f"lengths: {parts['workload.lengths']}"
     text = f"""
 model: Qwen/Qwen3-8B
@@ -143,6 +160,8 @@ engine: {{version: "0.19", scheduler: {parts["engine.scheduler"]}, num_gpu_block
 cost_model: {parts["cost_model"]}
 router: {parts["router"]}
 admission: {parts["admission"]}
+lifecycle: {{cold_start_s: 2}}
+{autoscaler}
 workload:
   num_requests: 200
   arrivals: {parts["workload.arrivals"]}

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from serving import TICK_S, Case, cases, fate, random_runs
 
+from sim.autoscaler import Autoscaler
+from sim.autoscaler.forecast import Forecast
+from sim.autoscaler.gpu_utilization import GpuUtilization
+from sim.autoscaler.kv_use import KvUse
+from sim.autoscaler.queue_depth import QueueDepth
+from sim.autoscaler.tokens_per_s import TokensPerSecond
+from sim.autoscaler.ttft import TimeToFirstToken
 from sim.cluster import Cluster, Pool
 from sim.failures import Drain, Failures, Loss, RollingUpdate, RouterLoss, Slow
 from sim.metrics.instances import InstanceRows, InstanceState
@@ -31,7 +39,7 @@ class Fleet:
 
     case: Case
     failures: Failures
-    pool: dict[str, float]
+    pool: dict[str, Any]
     ranks: int
     gateway_timeout_s: float
 
@@ -50,10 +58,38 @@ class Fleet:
 
 
 @st.composite
-def fleets(draw, kind: str) -> Fleet:
+def autoscalers(draw, replicas: int) -> Autoscaler | None:
+    """Hasty ones, so that short workloads see them at work."""
+    hasty = {
+        "max_replicas": draw(st.integers(replicas, 4)),
+        "interval_s": draw(st.sampled_from((8 * TICK_S, 0.5))),
+        "lag_s": draw(st.sampled_from((0.0, TICK_S))),
+        "stabilization_down_s": draw(st.sampled_from((0.0, 0.5))),
+        "scale_to_zero": draw(st.booleans()),
+        "idle_s": draw(st.sampled_from((0.0, 0.25))),
+    }
+    return draw(
+        st.sampled_from(
+            (
+                None,
+                QueueDepth(target=1.0, **hasty),
+                QueueDepth(target=0.5, running=False, **hasty),
+                KvUse(target=0.25, **hasty),
+                GpuUtilization(target=0.5, window_s=0.25, **hasty),
+                TokensPerSecond(target=64.0, window_s=0.25, **hasty),
+                TimeToFirstToken(target_s=0.125, window_s=0.5, **hasty),
+                Forecast(target=4.0, ahead_s=0.5, method="trend", window_s=0.5, **hasty),
+            )
+        )
+    )
+
+
+@st.composite
+def fleets(draw, kind: str, *, scaled: bool = False) -> Fleet:
     case = draw(cases(kind, longest=100, options=True))
     keeps_batch = kinds_of("sim.scheduler", Scheduler)[kind].keeps_batch
     replicas, ranks = draw(st.integers(1, 3)), 1 if keeps_batch else draw(st.sampled_from((1, 1, 2)))
+    autoscaler = draw(autoscalers(replicas)) if scaled else None
     which = st.integers(0, replicas - 1)
     losses = st.builds(Loss, at_s=times, what=st.just("replica"), which=which, for_s=spans)
     events = st.one_of(
@@ -67,13 +103,14 @@ def fleets(draw, kind: str) -> Fleet:
     )
     failures = Failures(
         gpus_per_node=2,
-        events=tuple(draw(st.lists(events, min_size=2, max_size=8))),
+        events=tuple(draw(st.lists(events, min_size=0 if scaled else 2, max_size=8))),
         in_flight=draw(st.sampled_from(("resume", "retry", "fail"))),
         max_retries=draw(st.sampled_from((3, 1, 0))),
     )
     pool = {
         "replicas": replicas,
-        "most": replicas + failures.max_surge,
+        "most": failures.max_surge + (replicas if autoscaler is None else autoscaler.max_replicas),
+        "autoscaler": autoscaler,
         "cold_start_s": draw(st.sampled_from((0.0, TICK_S, 1.0))),
         "grace_s": draw(st.sampled_from((math.inf, 0.0, 0.5))),
     }
@@ -106,8 +143,18 @@ def check(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_lost_and_strides_change_nothing(kind):
-    @random_runs(120 if kind == "chunked_prefill" else 20)
+    @random_runs(60 if kind == "chunked_prefill" else 8)
     @given(fleets(kind))
+    def holds(fleet):
+        check(fleet)
+
+    holds()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_so_it_is_while_replicas_are_scaled(kind):
+    @random_runs(60 if kind == "chunked_prefill" else 8)
+    @given(fleets(kind, scaled=True))
     def holds(fleet):
         check(fleet)
 

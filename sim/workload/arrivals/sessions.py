@@ -12,8 +12,9 @@ from pydantic import Field
 from sim.request import Request, Segment
 from sim.units import Seconds
 from sim.workload.arrivals.base import Rate, RecordedArrivals, poisson_s
+from sim.workload.arrivals.shape import RateShape
 from sim.workload.streams import stream
-from sim.workload.traffic import Traffic
+from sim.workload.traffic import Floats, Traffic
 
 __all__ = ["SessionArrivals"]
 
@@ -40,6 +41,7 @@ class SessionArrivals(RecordedArrivals):
     passages: int = Field(0, ge=0, le=10_000, description="Retrieved passages that a turn brings along.")
     passage_tokens: int = Field(400, ge=1, description="Length of a passage [tokens].")
     corpus: int = Field(10_000, ge=1, le=10_000_000, description="Different passages; the n-th is as popular as 1/n.")
+    shape: RateShape | None = Field(None, description="How the rate of sessions changes; missing: it does not.")
     max_context_tokens: int = Field(
         32_768, ge=1, description="A session ends before a turn and its answer that would exceed this [tokens]."
     )
@@ -49,7 +51,7 @@ class SessionArrivals(RecordedArrivals):
         count = limit or _REQUESTS
         draw = stream(seed, "sessions")
         popularity = np.cumsum(1 / np.arange(1, self.corpus + 1)) if self.passages else np.empty(0)
-        starts_s = poisson_s(count, self.rate, seed).tolist()  # a session has at least one turn
+        starts_s = self._starts_s(count, seed, beside).tolist()  # a session has at least one turn
         requests: list[Request] = []
         follow_ups: dict[int, Request] = {}
         for number, start_s in enumerate(starts_s):
@@ -64,6 +66,11 @@ class SessionArrivals(RecordedArrivals):
             if len(requests) == count:
                 break
         return Traffic(requests, follow_ups=follow_ups)
+
+    def _starts_s(self, count: int, seed: int, beside: Path) -> Floats:
+        if self.shape is None:
+            return poisson_s(count, self.rate, seed)
+        return self.shape.times_of(poisson_s(count, 1.0, seed), self.rate, beside)
 
     def _turn(
         self, index: int, talk: _Talk, turn: int, start_s: float, draw: np.random.Generator, popularity: np.ndarray
