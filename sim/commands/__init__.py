@@ -11,6 +11,7 @@ COMMANDS = {
     "search": "the highest load within an SLO, or the cheapest deployment for a load",
     "plan": "the five steps of a capacity plan, with the figures of each",
     "report": "the page that goes to the buyer: one HTML file, or Markdown",
+    "spares": "how many replicas more than are needed keep enough of them ready",
     "size": "does a model fit, and how many tokens of KV cache",
     "profiles": "list, show, add and check hardware, models, engines and workloads",
     "moe": "place the experts of a mixture on ranks",

@@ -3,6 +3,7 @@
 from sim.failures.events import Drain, Event, Loss, RollingUpdate, RouterLoss, Slow
 from sim.failures.failures import Failures, InFlight
 from sim.failures.process import strikes
+from sim.failures.spares import enough_ready, spares_for
 from sim.failures.topology import Topology
 
 __all__ = [
@@ -15,5 +16,7 @@ __all__ = [
     "RouterLoss",
     "Slow",
     "Topology",
+    "enough_ready",
+    "spares_for",
     "strikes",
 ]

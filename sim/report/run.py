@@ -117,6 +117,9 @@ def _about_pool(title: str, pool: ReadyPool) -> Iterator[str]:
     deployment, parallelism = experiment.deployment, experiment.deployment.parallelism
     gpus = f"{deployment.replicas * parallelism.gpus} x {setup.hardware.name}"
     yield f"{title}: {setup.model.name} on {gpus} ({deployment.replicas} x TP{parallelism.tp})"
+    if experiment.autoscaler is not None:
+        bounds = f"{experiment.autoscaler.min_replicas} to {experiment.autoscaler.max_replicas} replicas"
+        yield f"scaled by {experiment.autoscaler.kind}, {bounds}"
     version = experiment.engine.version
     release = f"{version} (defaults of {setup.version.since})" if version == LATEST else version
     flags = ", ".join(f"{name} {_yaml(value)}" for name, value in _telling(engine.scheduler))

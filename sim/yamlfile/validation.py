@@ -81,9 +81,10 @@ def _explained(path: PathTuple, annotation: Any, first: Mapping[str, Any], same:
         case "missing":
             return path[:-1], f"missing key {path[-1]!r}"
         case "union_tag_not_found":
-            return path, f"missing key 'kind': choose {_choices(_kinds(annotation))}"
+            return path, f"missing key {context['discriminator']}: choose {_choices(_kinds(annotation))}"
         case "union_tag_invalid":
-            return (*path, "kind"), _unknown("kind", context["tag"], _kinds(annotation))
+            name = context["discriminator"].strip("'")
+            return (*path, name), _unknown(name, context["tag"], _kinds(annotation))
         case "literal_error" if len(same) == 1:
             word = "key" if first["loc"][-1] == "[key]" else "kind" if path[-1] == "kind" else "value"
             return path, _unknown(word, value, [str(choice) for choice in get_args(_bare(annotation))])
@@ -99,6 +100,7 @@ def _unknown(word: str, value: Any, choices: list[str]) -> str:
     return f"unknown {word} {shown(value)}{did_you_mean(value, choices)}; choose {_choices(choices)}"
 
 
+_DISCRIMINATORS = ("kind", "what")
 _EXPECTED = {
     "int": "a whole number",
     "float": "a number",
@@ -144,7 +146,7 @@ def _locate(model_class: type[BaseModel], loc: PathTuple) -> tuple[PathTuple, An
         if step == "[key]":
             here = get_args(_bare(outer))[0]
         elif len(members) > 1:
-            names = {name: member for member in members for name in (_kind(member), _name(member))}
+            names = {name: member for member in members for name in (*_kinds(member), _name(member))}
             here = names.get(str(step), Any)
         else:
             path.append(step)
@@ -190,13 +192,11 @@ def _name(annotation: Any) -> str:
     return str(getattr(annotation, "__name__", annotation))
 
 
-def _kind(annotation: Any) -> str | None:
-    field = annotation.model_fields.get("kind") if hasattr(annotation, "model_fields") else None
-    return field.default if field else None
-
-
 def _kinds(annotation: Any) -> list[str]:
-    return [kind for member in _members(annotation) if (kind := _kind(member))]
+    """Return by which words a choice among models is made: the values of the field that tells them apart."""
+    fields = (getattr(member, "model_fields", {}) for member in _members(annotation))
+    tags = (each[name].annotation for each in fields for name in _DISCRIMINATORS if name in each)
+    return [str(word) for tag in tags for word in get_args(tag)]
 
 
 def _keys(annotation: Any) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from sim.errors import ConfigError
 from sim.profiles.library import load_workload
@@ -20,7 +20,18 @@ _HOUR_S, _DAY_S, _DAYS_OF_A_MONTH = 3600.0, 86_400.0, 365.25 / 12
 _RAMP_STEPS = 32
 _MOST_DAYS = 36_525
 
-DailyRate = Annotated[tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...], Field(min_length=7, max_length=7)]
+
+def _brings_some(rates: tuple[float, ...]) -> tuple[float, ...]:
+    if not sum(rates):
+        raise ValueError("at least one day needs a rate above 0")
+    return rates
+
+
+DailyRate = Annotated[
+    tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...],
+    Field(min_length=7, max_length=7),
+    AfterValidator(_brings_some),
+]
 """Rate on each of seven days, Monday first."""
 
 
@@ -77,8 +88,6 @@ class RateShape(BaseModel):
         So a Poisson process of rate 1 becomes one that follows the shape (time rescaling).
         """
         hourly, daily = self._hourly(beside), np.array(self.daily_rate or (1.0,) * 7)
-        if not hourly.any() or not daily.any():
-            raise ConfigError("a rate that is always 0 brings no requests", path="workload.arrivals")
         hourly, daily = hourly / hourly.mean(), daily / daily.mean()
         days = 8 + int(1.2 * expected[-1] / (rate * _DAY_S))
         while True:

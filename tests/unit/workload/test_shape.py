@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from sim.errors import ConfigError
 from sim.workload.arrivals.diurnal import DiurnalArrivals
@@ -65,8 +66,8 @@ def test_sessions_follow_a_shape():
 
 
 def test_a_shape_that_brings_nothing_is_refused():
-    with pytest.raises(ConfigError, match="always 0"):
-        RateShape(daily_rate=(0,) * 7).times_of(np.array([1.0]), 1.0, HERE)
+    with pytest.raises(ValidationError, match="at least one day"):
+        RateShape(daily_rate=(0,) * 7)
     with pytest.raises(ConfigError, match="century"):
         RateShape(monthly_growth=-0.5).times_of(np.array([1e9]), 1.0, HERE)
 
