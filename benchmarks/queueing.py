@@ -39,13 +39,13 @@ def main() -> None:
     """Print the table of waits, then the tail of two choices."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=8)
-    parser.add_argument("--requests", type=int, default=400, help="of each server, half of them before it counts")
+    parser.add_argument("--requests", type=int, default=400, help="of each server at least; half of them do not count")
     options = parser.parse_args()
     print(f"{'servers':>7} {'load':>5}  {'queue':<16} {'mean wait, 99 % interval [s]':<30} theory")
     for servers in SERVERS:
         for load in LOADS:
             for name, router, exponential, truth in laws(load, servers):
-                count = options.requests * servers
+                count = max(options.requests * servers, 12_000)
                 runs = (
                     queues.served(router(), servers, load, count, seed, exponential=exponential)
                     for seed in range(options.replications)

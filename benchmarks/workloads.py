@@ -84,10 +84,6 @@ def main() -> None:
     for requests in (100_000, 1_000_000) if options.large else (10_000, 100_000):
         spread = ("deployment.replicas=32", "workload.arrivals.rate=64", f"workload.num_requests={requests}")
         case("chat lengths on 32 replicas, 64/s", DENSE, *spread, start_s=start_s, repeats=1)
-    for replicas in (1, 10, 100, 1000):
-        spread = (f"deployment.replicas={replicas}", f"workload.arrivals.rate={2 * replicas}")
-        name = f"chat lengths on {replicas:,} replicas, 2/s each"
-        case(name, DENSE, *spread, "workload.num_requests=20000", start_s=start_s, repeats=1)
 
 
 if __name__ == "__main__":
