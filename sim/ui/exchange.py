@@ -19,13 +19,14 @@ from sim.ui.text import told
 __all__ = ["draw_exchange"]
 
 
-def draw_exchange(state: State, result: Result | None = None, command: str = "run") -> None:
+def draw_exchange(state: State, result: Result | None = None, command: str | None = None) -> None:
     """Draw the YAML and a *result* to download, and a place for somebody's own; *command* gives the same figures."""
     st.subheader("This experiment as a file", anchor=False)
-    st.caption(
-        f"`python -m sim {command} experiment.yaml` gives the same figures."
-        " The address of this page restores all of it."
-    )
+    if command is None:
+        use = "`python -m sim run experiment.yaml` runs it."
+    else:
+        use = f"`python -m sim {command} experiment.yaml` gives the same figures."
+    st.caption(f"{use} The address of this page restores all of it.")
     with st.container(horizontal=True):
         st.download_button(
             "YAML", state.text, FILE_NAME, "application/yaml", icon=":material/download:", on_click="ignore"

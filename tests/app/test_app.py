@@ -15,7 +15,7 @@ def test_the_first_visit_shows_a_worked_example_with_its_figures(explore):
     assert explore.header[0].value == "8 x H100-SXM-80GB keep every objective"
     shown = cards(explore)
     assert shown["GPUs"] == "8"
-    assert float(shown["Output tok/s"].replace(",", "")) > 100
+    assert float(shown["Tokens/s"].replace(",", "")) > 100
     assert shown["\\$ per Mtok"].startswith("$")
     assert any("Limited by " in text.value and "iteration time" in text.value for text in explore.markdown)
     assert len(explore.get("plotly_chart")) == 5

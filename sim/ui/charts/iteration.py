@@ -59,7 +59,7 @@ def roofline_chart(moment: Moment) -> go.Figure:
     ratio = {name: times.compute_s / times.memory_s for name, times in shown.items()}
     reached = {name: times.compute_s / times.seconds for name, times in shown.items()}
     figure = go.Figure()
-    low = min([0.01, *(0.5 * value for value in ratio.values())])
+    low = min([0.01, *(0.2 * value for value in ratio.values())])
     high = max([10.0, *(2 * value for value in ratio.values())])
     roof = np.geomspace(low, high, 100)
     figure.add_scatter(

@@ -46,7 +46,7 @@ def draw() -> None:
         refused(drawing.error)
     else:
         result = _answer(experiment)
-    draw_exchange(state, result)
+    draw_exchange(state, result, "run")
     show_in_url(state)
 
 
@@ -154,7 +154,10 @@ def _cards(result: Result, values: dict[str, Any]) -> None:
     cost, energy = values["cost_usd_per_mtok_output"], values["energy_j_per_output_tok"]
     cards = {
         "GPUs": (f"{result.summary.num_gpus:,}", "Accelerators of the whole deployment."),
-        "Output tok/s": (f"{values['output_throughput']:,.0f}", _between(values, "output_throughput", "tokens/s")),
+        "Tokens/s": (
+            f"{values['output_throughput']:,.0f}",
+            f"Output of all replicas. {_between(values, 'output_throughput', 'tokens/s')}",
+        ),
         "TTFT p95": (format_seconds(values["p95_ttft_ms"] / 1e3), _between(values, "p95_ttft_ms", "ms")),
         "TPOT p95": (format_seconds(values["p95_tpot_ms"] / 1e3), _between(values, "p95_tpot_ms", "ms")),
         "$ per Mtok": (
@@ -178,7 +181,7 @@ def _between(values: dict[str, Any], key: str, unit: str) -> str:
 
 def _latency(result: Result, values: dict[str, Any]) -> None:
     st.subheader("Latency", anchor=False)
-    chart, table = st.columns([4, 5], gap="medium")
+    chart, table = st.columns([3, 5], gap="medium")
     with chart:
         st.plotly_chart(latency_chart(values), config=CONFIG, key="latency", alt="Latency percentiles; see the table")
     with table:
