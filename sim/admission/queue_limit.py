@@ -31,6 +31,8 @@ class QueueLimit(Admission):
         fleet.watch(total)
 
         def verdict(request: Request) -> str:
+            if not fleet.ready:  # whoever comes waits at the gateway, and is what an autoscaler starts a replica for
+                return ""
             limit = self.max_outstanding * len(fleet.ready)
             return "" if total.requests + 1 <= limit else f"HTTP 429: {total.requests} requests are outstanding"
 

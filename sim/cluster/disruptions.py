@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -10,6 +11,7 @@ from simpy import Environment, Event
 from sim.cluster.clock import CHANGES, Moment
 from sim.cluster.instance import Instance
 from sim.cluster.keeper import Keeper
+from sim.cluster.replica import Replica
 from sim.failures import Drain, Failures, Loss, RollingUpdate, RouterLoss, Slow, Topology, strikes
 from sim.failures import Event as Scripted
 from sim.failures.failures import Rate
@@ -40,6 +42,7 @@ class Disruptions:
     ) -> None:
         self._env, self._topology, self._keepers, self._lose_router = env, topology, keepers, lose_router
         self._instances = [(keeper, instance) for keeper in keepers for instance in keeper.instances]
+        self._factors: defaultdict[Replica, list[float]] = defaultdict(list)
         self._over = False
         for event in failures.events:
             Moment(env, event.at_s, lambda _, event=event: self._happen(event), CHANGES)  # type: ignore[misc]
@@ -85,14 +88,17 @@ class Disruptions:
             keeper.lose(instance, repair_s)
 
     def _slow_down(self, instance: Instance, event: Slow) -> None:
-        """Slow down what runs there now; what is started there later is well again."""
+        """Slow down what runs there now; what is started there later is well again. The worst of several counts."""
         servers = instance.servers
+        factors = self._factors[servers[0]]
+        factors.append(event.factor)
         for server in servers:
-            server.slow_down(event.factor)
+            server.slow_down(max(factors))
 
         def recover(_: Event) -> None:
+            factors.remove(event.factor)
             for server in servers:
-                server.slow_down(1.0)
+                server.slow_down(max(factors, default=1.0))
 
         Moment(self._env, event.at_s + event.for_s, recover, CHANGES)
 

@@ -116,6 +116,12 @@ def test_a_slow_replica_takes_longer_from_the_next_iteration_on():
     assert (request.first_token_s, request.last_token_s) == (1.0, 9.0)  # 2, 5, 8, and the last one at its own pace
 
 
+def test_of_two_causes_to_be_slow_the_worse_counts_and_the_other_stays():
+    long, bad = Slow(at_s=0.5, what="slow", factor=2.0, for_s=100.0), Slow(at_s=2.5, what="slow", factor=4.0, for_s=2.0)
+    (request,), _ = play(long, bad)
+    assert (request.first_token_s, request.last_token_s) == (1.0, 11.0)  # 3, 7, 9, 11
+
+
 def test_without_a_router_requests_wait_and_answers_go_on():
     asks = (ANSWER, Ask(1.5, 4, 1))
     requests, _ = play(RouterLoss(at_s=1.0, what="router", for_s=5.0), asks=asks)
