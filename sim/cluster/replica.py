@@ -308,16 +308,21 @@ class Replica:
         """Return what is computed next; None if that is nothing before KV has moved."""
         state = self._state
         decision = self._scheduler.schedule(state)
-        while state.loads:
-            request, tokens = state.loads.pop()
-            assert self._on_load is not None
-            self._on_load(request, tokens)
+        if state.loads:
+            self._load()
         if decision.prefills or state.running.decoding or state.running.padding:
             return decision
         self._note_exceptions(decision)
         if self._on_change is not None:
             self._on_change(self.index)
         return self._decide() if (decision.preempted or decision.failed) and state.waiting else None
+
+    def _load(self) -> None:
+        """Ask for the KV of those who have just got blocks for it."""
+        assert self._on_load is not None
+        loads, self._state.loads = self._state.loads, []
+        for request, tokens in loads:
+            self._on_load(request, tokens)
 
     def _settle(self) -> None:
         """See whose KV has come, and whose blocks are free now that it has gone."""

@@ -118,6 +118,11 @@ def test_who_has_no_blocks_to_decode_is_not_computed_where_those_come_first():
     assert first_and_last(requests) == [(1.0, 3.25), (4.25, 6.5)]
 
 
+def test_who_is_admitted_first_is_asked_for_first():
+    requests, _, _ = play(ASK, ASK, order="decode_first", scheduler=ChunkedPrefill(max_num_batched_tokens=4))
+    assert [request.first_token_s for request in requests] == [1.0, 2.0]
+
+
 def test_what_the_decode_replica_has_in_its_prefix_cache_does_not_move():
     shared = (("system", 8),)
     asks = ((0.0, 10, 2, shared), (9.0, 10, 2, shared))
