@@ -56,6 +56,11 @@ class Deployment(_Section):
     gpu: str = Field(description="Hardware profile.")
     replicas: int = Field(1, ge=1, description="Equal copies of the model behind the router.")
     parallelism: Parallelism = Field(Parallelism(), description="How one replica spreads over accelerators.")
+    interconnect: Literal["auto", "pcie"] = Field(
+        "auto",
+        description="Between the accelerators of a node. auto: the fastest way that they can have, such as an NVLink"
+        " bridge; pcie: no bridge, and no access to each other's memory.",
+    )
     quantization: Quantization = Field(Quantization(), description="Data types; missing: the checkpoint's own.")
 
     @model_validator(mode="after")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from sim.profiles.library import load_calibrated_hardware, load_hardware
 
 __all__ = ["main"]
 
+_TABLES = ("gemm", "decode", "prefill", "latent_decode", "latent_prefill", "experts", "all_reduce")
 _WORST_ERROR = 0.25
 """Median held-out error above which constants are not written: the table shows something else."""
 _RELATIVE = "H100-SXM-80GB"
@@ -40,22 +41,27 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="folder with gemm_*.csv.gz, attn_*.csv.gz, ...")
     parser.add_argument("-o", "--out", type=Path, default=Path("profiles/calibrated/hardware"))
     parser.add_argument("--only", choices=SYSTEMS, action="append", help="accelerator; default: all")
+    parser.add_argument("--table", choices=_TABLES, action="append", help="fit only this one anew; default: all")
     options = parser.parse_args(arguments)
+    anew = options.table or _TABLES
     for name in sorted(options.only or SYSTEMS, key=lambda name: name != _RELATIVE):
         path: Path = options.out / f"{name}.yaml"
-        path.write_text(_HEAD.format(name=name) + "".join(_tables(options.folder, name)), encoding="utf-8")
+        path.write_text(_HEAD.format(name=name) + "".join(_tables(options.folder, name, anew)), encoding="utf-8")
         sys.stderr.write(f"{path}\n")
     return 0
 
 
-def _tables(folder: Path, name: str) -> Iterator[str]:
-    """Yield the YAML of each table of constants of one accelerator."""
-    fitted = dict[str, dict[str | int, BaseModel]]()
+def _tables(folder: Path, name: str, anew: Collection[str]) -> Iterator[str]:
+    """Yield the YAML of each table of constants of one accelerator; those not fitted *anew* as they are."""
+    fitted: dict[str, dict[str | int, BaseModel]] = {
+        table: getattr(load_calibrated_hardware(name), table) for table in _TABLES if table not in anew
+    }
     for task in tasks(folder, load_hardware(name)):
-        constants = fit(task.problem, task.measured)
-        if constants.fit.median_error <= _WORST_ERROR:
-            fitted.setdefault(task.table, {})[task.key] = constants
-    for table in ("gemm", "decode", "prefill", "latent_decode", "latent_prefill", "experts", "all_reduce"):
+        if task.table in anew:
+            constants = fit(task.problem, task.measured)
+            if constants.fit.median_error <= _WORST_ERROR:
+                fitted.setdefault(task.table, {})[task.key] = constants
+    for table in _TABLES:
         yield f"{table}:\n"
         rows: Mapping[str | int, BaseModel] = fitted.get(table) or _borrowed(table)
         yield from (line for key, constants in rows.items() for line in _lines(key, constants))
@@ -84,7 +90,8 @@ def _lines(key: str | int, constants: BaseModel) -> Iterable[str]:
         value = getattr(constants, name)
         if isinstance(value, Constant):
             low, high = value.bounds
-            numbers = f"value: {value.value:.4g}, stderr: {value.stderr:.2g}, bounds: [{low:g}, {high:g}]"
+            digits = ".0f" if name.endswith("_bytes") else ".4g"
+            numbers = f"value: {value.value:{digits}}, stderr: {value.stderr:.2g}, bounds: [{low:g}, {high:g}]"
             yield f"    {name}: {{{numbers}, status: {value.status}}}\n"
         elif isinstance(value, Fit):
             yield from _fit_lines(value)

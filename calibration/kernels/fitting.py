@@ -66,6 +66,8 @@ def _solve(problem: Problem, shapes: pd.DataFrame) -> tuple[dict[str, float], di
     """Return the best values, and the standard deviations of their logarithms."""
     from scipy.optimize import least_squares
 
+    if problem.solve is not None:
+        return problem.solve(shapes)
     names = [name for name, free in problem.free.items() if free.low < free.high]
     fixed = {name: free.start for name, free in problem.free.items() if name not in names}
     low, high = (np.log([getattr(problem.free[name], side) for name in names]) for side in ("low", "high"))

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
+from calibration.kernels import collective
 from sim.cost.accelerator import Accelerator
 from sim.cost.allreduce import AllReduce
 from sim.cost.attention import TILE_QUERIES, DecodeAttention, PrefillAttention
@@ -63,6 +64,8 @@ class Problem:
     kind: type[BaseModel]
     free: Mapping[str, Free]
     predict: Callable[[Any, pd.DataFrame], Seconds]
+    solve: Callable[[pd.DataFrame], tuple[dict[str, float], dict[str, float]]] | None = None
+    """A solution of its own, of values and their relative errors; None: least squares on the logarithm."""
 
     def constants(
         self, values: Mapping[str, float], fit: Fit = _NO_FIT, stderr: Mapping[str, float] | None = None
@@ -179,12 +182,16 @@ def latent_prefill(hardware: Hardware) -> Problem:
 
 
 def experts(hardware: Hardware, dtype: str, *, balanced: bool) -> Problem:
-    """Return the problem of routed experts; balanced routing touches as many experts as it can."""
+    """Return the problem of routed experts of *dtype*, or of weights and inputs such as ``mxfp4+fp8``.
+
+    Balanced routing touches as many experts as it can.
+    """
     free = {**_ROOFLINE, "row": Free(1.0, 1e-3, 30.0), "sort": Free(1.0, 1e-3, 30.0)}
 
     def predict(constants: ExpertConstants, shapes: pd.DataFrame) -> Seconds:
         table = {dtype: constants, "bf16": constants}
-        rates = _with(hardware, experts=table).experts(dtype)
+        weights, _, activations = dtype.partition("+")
+        rates = _with(hardware, experts=table).experts(weights, activations or None)
         tokens, ranks, top_k, count = (
             _floats(shapes[name]) for name in ("num_tokens", "moe_ep_size", "topk", "num_experts")
         )
@@ -207,15 +214,20 @@ def all_reduce(hardware: Hardware, ranks: int) -> Problem:
     free = {
         f"{size}_{name}": bounds
         for size in ("small", "medium", "large")
-        for name, bounds in (("link", Free(0.6, 0.002, 5.0)), ("launch_s", Free(8e-6, 5e-7, 1e-2)))
+        for name, bounds in (("link", Free(0.6, 0.002, 100.0)), ("launch_s", Free(8e-6, 1e-8, 1e-2)))
     }
+    free |= {f"{size}_below_bytes": Free(2.0**19, 1.0, 2.0**30) for size in ("small", "medium")}
+    link_bytes_per_s = _with(hardware).link_bytes_per_s(ranks)
 
     def predict(constants: AllReduceConstants, shapes: pd.DataFrame) -> Seconds:
         rates = _with(hardware, all_reduce={ranks: constants}).link(ranks)
         payload = _floats(shapes.bytes)
         return np.asarray(AllReduce("", 1, ranks, 1.0, rates).demand(_work(payload)).seconds)
 
-    return Problem(AllReduceConstants, free, predict)
+    def solve(shapes: pd.DataFrame) -> tuple[dict[str, float], dict[str, float]]:
+        return collective.solve(shapes, ranks, link_bytes_per_s)
+
+    return Problem(AllReduceConstants, free, predict, solve)
 
 
 def _decode_free(compute: Free) -> dict[str, Free]:

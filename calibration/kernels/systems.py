@@ -41,13 +41,21 @@ _GEMMS = {
     "int8": ("sq", _TRTLLM),
 }
 _EXPERTS = {
-    "bf16": "bfloat16",
-    "fp8": "fp8",
-    "fp8_block": "fp8_block",
-    "int4": "int4_wo",
-    "mxfp4": "w4a16_mxfp4",
-    "nvfp4": "nvfp4",
+    "bf16": ("bfloat16", _VLLM),
+    "bf16@sglang": ("bfloat16", _SGLANG),
+    "fp8": ("fp8", _VLLM),
+    "fp8_block": ("fp8_block", _VLLM),
+    "fp8_block@sglang": ("fp8_block", _SGLANG),
+    "int4": ("int4_wo", _VLLM),
+    "mxfp4": ("w4a16_mxfp4", _VLLM),
+    "mxfp4@sglang": ("w4a16_mxfp4", _SGLANG),
+    "mxfp4+fp8": ("w4a8_mxfp4_mxfp8", _VLLM),
+    "mxfp4+fp8@tensorrt-llm": ("w4a8_mxfp4_mxfp8", _TRTLLM),
+    "mxfp4+fp8@sglang": ("w4a8_mxfp4_mxfp8", _SGLANG),
+    "nvfp4": ("nvfp4", _VLLM),
+    "nvfp4@sglang": ("nvfp4", _SGLANG),
 }
+"""Weights, with their inputs where both are named, and whose kernels, to the table's type and engine."""
 _EXPERTS_OF = {"A100-SXM-80GB": _SGLANG}
 """Where vLLM's experts were not measured with balanced routing."""
 _SLOW_PATH = (("H100-SXM-80GB", "fp8"), ("H200-SXM-141GB", "fp8"))
@@ -84,11 +92,13 @@ def _products(folder: Path, system: str, hardware: Hardware) -> Iterator[Task]:
         if _native(hardware, weights):
             measured = tables.gemm(folder, system, dtype, engines, hardware)
             yield Task("gemm", key, problems.gemm(hardware, weights), measured)
-    for weights, dtype in _EXPERTS.items():
-        if _native(hardware, weights) and (hardware.name, weights) not in _SLOW_PATH:
-            measured = tables.experts(folder, system, dtype, _EXPERTS_OF.get(hardware.name, _VLLM))
+    for key, (dtype, engines) in _EXPERTS.items():
+        weights, _, whose = key.partition("@")
+        instead = _EXPERTS_OF.get(hardware.name)
+        if _native(hardware, weights) and (hardware.name, weights) not in _SLOW_PATH and not (instead and whose):
+            measured = tables.experts(folder, system, dtype, instead or engines)
             balanced = "balanced" in measured.source
-            yield Task("experts", weights, problems.experts(hardware, weights, balanced=balanced), measured)
+            yield Task("experts", key, problems.experts(hardware, weights, balanced=balanced), measured)
 
 
 def _attentions(folder: Path, system: str, hardware: Hardware) -> Iterator[Task]:
@@ -104,5 +114,5 @@ def _attentions(folder: Path, system: str, hardware: Hardware) -> Iterator[Task]
 
 
 def _native(hardware: Hardware, weights: str) -> bool:
-    needed = {"fp8": "fp8", "fp8_block": "fp8", "nvfp4": "fp4", "int8": "int8"}.get(weights)
+    needed = {"fp8": "fp8", "fp8_block": "fp8", "nvfp4": "fp4", "mxfp4+fp8": "fp4", "int8": "int8"}.get(weights)
     return needed is None or needed in hardware.peak_flops

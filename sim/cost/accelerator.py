@@ -8,9 +8,8 @@ from typing import NamedTuple, TypeVar
 
 from sim.errors import ProfileError
 from sim.profiles.calibrated import Constant, ExpertConstants, GemmConstants, HardwareCalibration
-from sim.profiles.hardware import Hardware
+from sim.profiles.hardware import Hardware, Link
 from sim.profiles.quantization import bytes_per_element
-from sim.units import KIB, MIB
 
 __all__ = [
     "Accelerator",
@@ -30,12 +29,6 @@ _MULTIPLIES_IN = {"fp32": "tf32", "fp8_block": "fp8", "nvfp4": "fp4"}
 _SIXTEEN_BITS = ("bf16", "fp16")
 _SIMILAR = {"fp8": "fp8_block", "fp8_block": "fp8", "int8": "fp8"}
 """Type whose constants serve where a type has none."""
-_SMALL_BYTES, _MANY_RANKS = 512.0 * KIB, 4
-_MEDIUM_BYTES = 8.0 * MIB
-"""Messages below these sizes go one-shot (half of that over many ranks) and two-shot, larger ones to the library.
-
-vLLM, csrc/custom_all_reduce.cuh and `max_size` of custom_all_reduce.py.
-"""
 _TILE = 128
 _PROCESSORS = 128
 """Assumed where a profile does not say into how many units the accelerator is divided."""
@@ -98,12 +91,11 @@ class ExpertRates(NamedTuple):
 
 
 class Protocol(NamedTuple):
-    """One algorithm of a collective, for messages below some size; a faster start than *floor_s* is not believed."""
+    """One algorithm of a collective, for messages below some size."""
 
     below_bytes: float
     bytes_per_s: float
     launch_s: float
-    floor_s: float = 0.0
 
 
 class LinkRates(NamedTuple):
@@ -160,10 +152,17 @@ class Accelerator:
         )
 
     def experts(self, weights: str, activations: str | None = None) -> ExpertRates:
-        """Return the grouped matrix products of routed experts; types are chosen as for `gemm`."""
+        """Return the grouped matrix products of routed experts.
+
+        Types are chosen as for `gemm`, but for kernels that multiply these weights with these *activations* and have
+        constants under both names, ``mxfp4+fp8``.
+        """
         table, multiplied = self.calibration.experts, self._multiplied(weights, activations)
-        own = weights if multiplied == _MULTIPLIES_IN.get(weights, weights) else "bf16"
-        constants: ExpertConstants = self._of(table, weights if weights in _WEIGHT_ONLY else own)
+        own = weights if multiplied == _MULTIPLIES_IN.get(weights, weights) or weights in _WEIGHT_ONLY else "bf16"
+        both = f"{weights}+{activations}"
+        if activations is not None and not table.keys().isdisjoint((both, f"{both}@{self.kernels}")):
+            own, multiplied = both, activations
+        constants: ExpertConstants = self._of(table, own)
         element_s = 2.0 / self.hardware.memory_bytes_per_s
         return ExpertRates(
             flops_per_s=self._peak(multiplied) * constants.compute.value * self.factors.compute,
@@ -212,18 +211,18 @@ class Accelerator:
 
         A number between two measured ones takes the constants of the larger, one above all those of the largest.
         """
-        table, link_bytes_per_s = self.calibration.all_reduce, self.link_bytes_per_s(ranks)
+        table = self.calibration.bus_all_reduce if self._through_host(ranks) else self.calibration.all_reduce
+        link_bytes_per_s = self.link_bytes_per_s(ranks)
         constants = table[min((n for n in table if n >= ranks), default=max(table))]
 
         def protocol(below_bytes: float, link: Constant, launch_s: Constant) -> Protocol:
             return Protocol(below_bytes, link.value * link_bytes_per_s, self._launch(launch_s.value))
 
-        small_bytes = _SMALL_BYTES if ranks <= _MANY_RANKS else _SMALL_BYTES / 2
-        small = protocol(small_bytes, constants.small_link, constants.small_launch_s)
-        medium = protocol(_MEDIUM_BYTES, constants.medium_link, constants.medium_launch_s)
-        large = protocol(math.inf, constants.large_link, constants.large_launch_s)
-        medium = medium._replace(floor_s=_longest_s(small, ranks))
-        return LinkRates(small, medium, large._replace(floor_s=max(medium.floor_s, _longest_s(medium, ranks))))
+        return LinkRates(
+            protocol(constants.small_below_bytes.value, constants.small_link, constants.small_launch_s),
+            protocol(constants.medium_below_bytes.value, constants.medium_link, constants.medium_launch_s),
+            protocol(math.inf, constants.large_link, constants.large_launch_s),
+        )
 
     @property
     def _processors(self) -> int:
@@ -255,10 +254,20 @@ class Accelerator:
     def _launch(self, seconds: float) -> float:
         return seconds * self.factors.launch
 
+    def _linked(self, ranks: int) -> Link | None:
+        """Return the accelerators' own link if it joins *ranks*."""
+        link = self.hardware.interconnect
+        return link if link is not None and ranks <= (link.joins or self.hardware.gpus_per_node) else None
+
+    def _through_host(self, ranks: int) -> bool:
+        """Tell whether *ranks* of a node meet on PCIe, unless they do so in the benchmark of their own constants."""
+        on_bus = self._linked(ranks) is None and ranks <= self.hardware.gpus_per_node
+        return on_bus and (self.hardware.interconnect is not None or not self.hardware.peer_to_peer)
+
     def link_bytes_per_s(self, ranks: int) -> float:
         """Return one direction of the slowest way that joins *ranks*: own link, PCIe of a node, network."""
-        hardware, link = self.hardware, self.hardware.interconnect
-        if link is not None and ranks <= (link.joins or hardware.gpus_per_node):
+        hardware, link = self.hardware, self._linked(ranks)
+        if link is not None:
             return link.bytes_per_s
         inside = ranks <= hardware.gpus_per_node
         rate = hardware.pcie_bytes_per_s if inside else hardware.nic_bytes_per_s
@@ -266,9 +275,3 @@ class Accelerator:
             kind = "PCIe" if inside else "network"
             raise ProfileError(f"{hardware.name} has no {kind} bandwidth, so {ranks} ranks cannot be joined")
         return rate
-
-
-def _longest_s(protocol: Protocol, ranks: int) -> float:
-    """Return the time of the longest message of an algorithm, which the next one's messages are no faster than."""
-    bus_bytes = 2.0 * (ranks - 1) / ranks * protocol.below_bytes
-    return protocol.launch_s + bus_bytes / protocol.bytes_per_s

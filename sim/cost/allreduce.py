@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from sim.cost.accelerator import LinkRates, Protocol
+from sim.cost.accelerator import LinkRates
 from sim.cost.operation import Demand, Work
 
-__all__ = ["AllReduce"]
+__all__ = ["AllReduce", "bus_bytes"]
+
+
+def bus_bytes(payload_bytes: Any, ranks: int) -> Any:
+    """Return what an all-reduce moves over each rank's link, as nccl-tests count it: ``2 (n-1)/n`` of the payload."""
+    return 2.0 * (ranks - 1) / ranks * payload_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +21,7 @@ class AllReduce:
     """Sum over *ranks* of one vector a token, after a row-parallel product.
 
     ``launch + 2 (n-1)/n payload / rate``, as nccl-tests count the bytes, with the constants of the algorithm that
-    engines use for messages of this size; where the next algorithm starts faster than the last one ends, the time
-    stands still. Gathering and scattering each move half of that.
+    engines use for messages of this size. Gathering and scattering each move half of that.
     """
 
     name: str
@@ -33,13 +37,6 @@ class AllReduce:
         small, medium, large = self.rates
         is_small, is_large = payload < small.below_bytes, payload >= medium.below_bytes
         used = ((is_small, small), (1 - is_small - is_large, medium), (is_large, large))
-        bus_bytes = 2.0 * (self.ranks - 1) / self.ranks * payload
-        seconds = sum(share * self._seconds(each, bus_bytes) for share, each in used)
-        fixed_s = sum(share * each.launch_s for share, each in used)
-        return Demand(link_s=seconds - fixed_s, fixed_s=fixed_s)
-
-    @staticmethod
-    def _seconds(protocol: Protocol, bus_bytes: float) -> float:
-        """Return the time of an algorithm, or its floor if that is longer (for arrays of bytes, too)."""
-        above_s = protocol.launch_s + bus_bytes / protocol.bytes_per_s - protocol.floor_s
-        return protocol.floor_s + (above_s + abs(above_s)) / 2
+        moved = bus_bytes(payload, self.ranks)
+        link_s = sum(share * moved / each.bytes_per_s for share, each in used)
+        return Demand(link_s=link_s, fixed_s=sum(share * each.launch_s for share, each in used))

@@ -39,7 +39,9 @@ class Roofline(CostModel):
     compute_factor: float = Field(1.0, gt=0, allow_inf_nan=False, description="On the compute rate of every kernel.")
     memory_factor: float = Field(1.0, gt=0, allow_inf_nan=False, description="On the memory rate of every kernel.")
     kernel_time_factor: float = Field(1.0, ge=0, allow_inf_nan=False, description="On the fixed time of each kernel.")
-    kernels: str = Field("vllm", description="Engine whose own kernel constants win over the common ones.")
+    kernels: str | None = Field(
+        None, description="Engine whose own kernel constants win over the common ones; missing: the one that serves."
+    )
 
     def build(
         self,
@@ -57,7 +59,7 @@ class Roofline(CostModel):
         Routed experts are evenly loaded without a *mixture*, and gathered by collectives without a *library*.
         """
         factors = Factors(self.compute_factor, self.memory_factor, self.kernel_time_factor)
-        accelerator = Accelerator(hardware, calibrated, factors, self.kernels)
+        accelerator = Accelerator(hardware, calibrated, factors, self.kernels or "")
         nodes = -(-parallelism.tp * parallelism.dp // hardware.gpus_per_node)
         loads = loads_of(mixture, model, parallelism.ep, nodes) if mixture is not None else {}
         plan = Plan(model, accelerator, quantization, parallelism, quantization.kv_cache or model.dtype, loads, library)

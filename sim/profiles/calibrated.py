@@ -111,11 +111,14 @@ class ExpertConstants(_Part):
 class AllReduceConstants(_Part):
     """All-reduce over a number of ranks, by three algorithms after the size of the message.
 
-    Each is ``launch + 2 (n-1)/n bytes / (link share * link rate)``; the sizes are in `sim.cost.accelerator`.
+    Each is ``launch + 2 (n-1)/n bytes / (link share * link rate)``. Engines take a kernel of their own that sends
+    everything at once, one that sends shares, or the vendor's library.
     """
 
+    small_below_bytes: Constant = Field(description="Messages below this size go by the first algorithm [B].")
     small_link: Constant = Field(description="One-shot: share of one direction of one accelerator's link.")
     small_launch_s: Constant = Field(description="One-shot: fixed time inside a CUDA graph [s].")
+    medium_below_bytes: Constant = Field(description="Messages from the first size to below this one [B].")
     medium_link: Constant = Field(description="Two-shot: share of the link.")
     medium_launch_s: Constant = Field(description="Two-shot: fixed time [s].")
     large_link: Constant = Field(description="The vendor's library: share of the link.")
@@ -143,7 +146,6 @@ class HardwareCalibration(Profile):
 
     aliases: tuple[str, ...] = ()
     transferred_from: str | None = Field(None, description="The relative whose constants hold; missing: its own.")
-    links_from: str | None = Field(None, description="Another relative whose link is of the same kind.")
     error_factor: float = Field(1.0, ge=1, description="How many times wider its errors are than the fits say.")
     gemm: dict[str, GemmConstants] = Field({}, description="Linear layers, by weight type.")
     decode: dict[str, DecodeConstants] = Field({}, description="Grouped attention, by type of the KV cache.")
@@ -151,7 +153,10 @@ class HardwareCalibration(Profile):
     latent_decode: dict[str, DecodeConstants] = Field({}, description="Latent attention (MLA), by KV type.")
     latent_prefill: dict[str, PrefillConstants] = Field({}, description="Latent attention (MLA), by KV type.")
     experts: dict[str, ExpertConstants] = Field({}, description="Products of routed experts, by weight type.")
-    all_reduce: dict[int, AllReduceConstants] = Field({}, description="By number of ranks.")
+    all_reduce: dict[int, AllReduceConstants] = Field({}, description="By number of ranks, over its own link if any.")
+    bus_all_reduce: dict[int, AllReduceConstants] = Field(
+        {}, description="The same over PCIe without peer-to-peer access; missing: the calibrated links named pcie."
+    )
     elementwise: ElementwiseConstants | None = None
 
     @model_validator(mode="after")
@@ -174,10 +179,5 @@ class HardwareCalibration(Profile):
         if self.transferred_from is None:
             return self
         relative = load(self.transferred_from)
-        links = relative if self.links_from is None else load(self.links_from)
-        own = ("name", "aliases", "sources", "notes", "transferred_from", "links_from")
-        update = {name: getattr(self, name) for name in own} | {
-            "all_reduce": links.all_reduce,
-            "error_factor": self.error_factor * relative.error_factor,
-        }
-        return relative.model_copy(update=update)
+        own = {name: getattr(self, name) for name in ("name", "aliases", "sources", "notes", "transferred_from")}
+        return relative.model_copy(update=own | {"error_factor": self.error_factor * relative.error_factor})

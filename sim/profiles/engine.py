@@ -13,7 +13,7 @@ from sim.errors import ProfileError
 from sim.profiles.base import Profile
 from sim.profiles.engine_memory import EngineMemory
 from sim.profiles.hardware import Hardware
-from sim.profiles.quantization import Dtype
+from sim.profiles.quantization import Dtype, Quantization
 from sim.units import Bytes, Seconds
 
 __all__ = [
@@ -110,6 +110,15 @@ class EngineVersion(_Part):
     stream_lag_iterations: float = Field(
         0.0, ge=0, description="Iterations by which the client sees the first token late."
     )
+    mxfp4_activations: Dtype | None = Field(
+        None, description="Inputs of MXFP4 experts on accelerators with 4-bit floats; missing: they stay in 16 bits."
+    )
+
+    def multiplied_on(self, hardware: Hardware, quantization: Quantization) -> Quantization:
+        """Return *quantization* with the inputs that the engine gives to its products on *hardware*."""
+        if self.mxfp4_activations is None or quantization.activations is not None or "fp4" not in hardware.peak_flops:
+            return quantization
+        return quantization.model_copy(update={"activations": self.mxfp4_activations})
 
     handover: Handover = Field(Handover(), description="How prefill and decode replicas work together.")
 

@@ -54,7 +54,12 @@ class Hardware(Profile):
     tdp_w: float | None = Field(None, gt=0, description="Board power limit [W]; missing: not published.")
     interconnect: Link | None = Field(None, description="Between accelerators; missing: only PCIe.")
     pcie_bytes_per_s: BytesPerSecond | None = Field(None, gt=0, description="PCIe, one direction [B/s].")
+    peer_to_peer: bool = Field(True, description="Accelerators reach each other's memory over PCIe.")
     nic_bytes_per_s: BytesPerSecond | None = Field(
         None, gt=0, description="Typical network share of one accelerator, one direction [B/s]."
     )
     gpus_per_node: int = Field(8, ge=1, description="Accelerators of a typical node.")
+
+    def over_pcie(self) -> Hardware:
+        """Return it without a bridge and without peer-to-peer access: messages pass through the host's memory."""
+        return self.model_copy(update={"interconnect": None, "peer_to_peer": False})

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sim.profiles.calibrated_all_to_all import AllToAllCalibration
     from sim.profiles.calibrated_engine import EngineCalibration
     from sim.profiles.calibrated_errors import ErrorTable
+    from sim.profiles.calibrated_links import LinkCalibration
     from sim.profiles.calibrated_power import PowerCalibration
     from sim.profiles.engine import Engine
     from sim.profiles.hardware import Hardware
@@ -60,7 +61,8 @@ _ALIASES = re.compile(r"^aliases: \[(.*?)\]", re.MULTILINE | re.DOTALL)
 
 Kind = Literal[
     "hardware", "models", "engines", "workloads", "prices", "apis", "languages", "calibrated/hardware",
-    "calibrated/engines", "calibrated/errors", "calibrated/all_to_all", "calibrated/power",
+    "calibrated/engines", "calibrated/errors", "calibrated/all_to_all", "calibrated/links",
+    "calibrated/power",
 ]
 
 _CLASSES: dict[Kind, tuple[str, str]] = {
@@ -75,6 +77,7 @@ _CLASSES: dict[Kind, tuple[str, str]] = {
     "calibrated/engines": ("sim.profiles.calibrated_engine", "EngineCalibration"),
     "calibrated/errors": ("sim.profiles.calibrated_errors", "ErrorTable"),
     "calibrated/all_to_all": ("sim.profiles.calibrated_all_to_all", "AllToAllCalibration"),
+    "calibrated/links": ("sim.profiles.calibrated_links", "LinkCalibration"),
     "calibrated/power": ("sim.profiles.calibrated_power", "PowerCalibration"),
 }
 
@@ -120,7 +123,11 @@ def load_workload(name: str, beside: Path | None = None) -> WorkloadPreset:
 def load_calibrated_hardware(name: str, beside: Path | None = None) -> HardwareCalibration:
     """Load what the kernels of an accelerator reach, with the constants of its relative where it has none."""
     calibration = cast("HardwareCalibration", load("calibrated/hardware", load_hardware(name, beside).name, beside))
-    return calibration.resolve(lambda relative: load_calibrated_hardware(relative, beside))
+    resolved = calibration.resolve(lambda relative: load_calibrated_hardware(relative, beside))
+    if resolved.bus_all_reduce:
+        return resolved
+    links = cast("LinkCalibration", load("calibrated/links", "pcie", beside))
+    return resolved.model_copy(update={"bus_all_reduce": links.all_reduce})
 
 
 def load_calibrated_engine(name: str, beside: Path | None = None) -> EngineCalibration:

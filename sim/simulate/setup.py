@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sim.cluster import Engine, Timeouts
 from sim.cost import Roofline, StepCost
@@ -155,6 +155,8 @@ def _profiles(experiment: Experiment) -> tuple[Model, Hardware, EngineVersion, E
     chosen, beside = experiment.engine, experiment.folder
     model = _named(experiment, "model", lambda: load_model(experiment.model, beside))
     hardware = _named(experiment, "deployment.gpu", lambda: load_hardware(experiment.deployment.gpu, beside))
+    if experiment.deployment.interconnect == "pcie":
+        hardware = hardware.over_pcie()
     engine = _named(experiment, "engine.kind", lambda: load_engine(chosen.kind, beside))
     require_support(experiment, engine, hardware)
     version = _named(experiment, "engine.version", lambda: engine.at(chosen.version))
@@ -203,8 +205,10 @@ def _cost(
         step: StepCost = experiment.cost_model.build()
         return step
     calibrated = _named(experiment, "deployment.gpu", lambda: load_calibrated_hardware(deployment.gpu, beside))
-    roofline, mixture = _factored(experiment.cost_model, constants), _mixture(experiment, model)
-    quantization, parallelism, library = deployment.quantization, deployment.parallelism, _library(experiment)
+    engine = load_engine(experiment.engine.kind, beside)
+    roofline = _factored(experiment.cost_model, constants, engine.behind or engine.name)
+    mixture, library = _mixture(experiment, model), _library(experiment)
+    quantization, parallelism = version.multiplied_on(hardware, deployment.quantization), deployment.parallelism
     try:
         return roofline.build(
             model, hardware, quantization, parallelism, version, calibrated, mixture, library
@@ -231,8 +235,8 @@ def _mixture(experiment: Experiment, model: Model) -> Mixture | None:
     return experiment.moe.beside(experiment.folder)
 
 
-def _factored(cost_model: Roofline, constants: EngineConstants | None) -> Roofline:
-    """Return *cost_model* with the fitted factors on kernels, where the experiment writes none."""
-    fitted = {} if constants is None else constants.factors
+def _factored(cost_model: Roofline, constants: EngineConstants | None, kernels: str) -> Roofline:
+    """Return *cost_model* with the fitted factors on kernels and whose *kernels* they are, if it does not say so."""
+    fitted: dict[str, Any] = {"kernels": kernels} | ({} if constants is None else constants.factors)
     left_open = {name: value for name, value in fitted.items() if name not in cost_model.model_fields_set}
     return cost_model.model_copy(update=left_open)

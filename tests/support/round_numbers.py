@@ -57,7 +57,7 @@ _LINKS = {
     f"{size}_{name}": value
     for size, link, launch_s in (("small", 0.5, 5e-6), ("medium", 0.5, 1e-5), ("large", 0.8, 2e-5))
     for name, value in (("link", link), ("launch_s", launch_s))
-}
+} | {"small_below_bytes": 2.0**19, "medium_below_bytes": 2.0**23}
 CONSTANTS = HardwareCalibration(
     name="Round",
     sources=SOURCES,
@@ -72,6 +72,7 @@ CONSTANTS = HardwareCalibration(
     latent_prefill={"bf16": _constants(**_PREFILL)},
     experts={"bf16": _constants(**_EXPERTS), "int4": _constants(**_EXPERTS | {"launch_s": 4e-5})},
     all_reduce={2: _constants(**_LINKS), 8: _constants(**_LINKS)},
+    bus_all_reduce={2: _constants(**_LINKS | {"small_link": 0.2})},
     elementwise=_constants(memory=0.8, launch_s=3e-6),
 )
 

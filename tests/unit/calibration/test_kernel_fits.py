@@ -128,3 +128,27 @@ def test_small_caches_in_the_benchmark_do_not_raise_the_bandwidth_of_the_memory(
     found = fit(problem, Table(shapes, "made up", "", 0))
     assert found.memory.value == pytest.approx(0.78, rel=0.01)
     assert np.abs(errors(problem, found, shapes)).max() < 0.02
+
+
+def test_an_all_reduce_comes_back_with_the_sizes_at_which_its_algorithm_changes():
+    truth = {
+        "small_below_bytes": 2.0**18,
+        "small_link": 0.2,
+        "small_launch_s": 5e-6,
+        "medium_below_bytes": 2.0**23,
+        "medium_link": 0.5,
+        "medium_launch_s": 1.2e-5,
+        "large_link": 0.8,
+        "large_launch_s": 4e-5,
+    }
+    problem = problems.all_reduce(H100, 4)
+    shapes = pd.DataFrame({"bytes": [2**power for power in range(10, 30)]})
+    shapes["seconds"] = problem.predict(problem.constants(truth), shapes)
+    shapes.loc[3, "seconds"] *= 2  # an outlier
+    found = fit(problem, Table(shapes, "made up", "", 0))
+    for size in ("small", "medium", "large"):
+        assert getattr(found, f"{size}_launch_s").value == pytest.approx(truth[f"{size}_launch_s"], rel=0.03)
+        assert getattr(found, f"{size}_link").value == pytest.approx(truth[f"{size}_link"], rel=0.03)
+    assert 2**17 < found.small_below_bytes.value <= 2**18
+    assert 2**22 < found.medium_below_bytes.value <= 2**23
+    assert found.fit.median_error < 0.02

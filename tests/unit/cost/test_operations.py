@@ -135,9 +135,8 @@ def test_the_longest_of_several_chunks_gives_the_depth():
     [
         (4, 1e5, 5e-6 + 1.5e5 / 5e10),  # one-shot below 512 KiB
         (4, 1e6, 1e-5 + 1.5e6 / 5e10),  # two-shot below 8 MiB
-        (8, 3e5, 1e-5 + 1.75 * 3e5 / 5e10),  # over 8 ranks already from 256 KiB
+        (8, 2.0**19, 1e-5 + 1.75 * 2**19 / 5e10),  # of that size, no longer one-shot
         (4, 4e7, 2e-5 + 6e7 / 8e10),  # the library
-        (4, 1e7, 1e-5 + 1.5 * 2**23 / 5e10),  # the library would be faster than two-shot at its end
         (16, 1e8, 2e-5 + 1.875e8 / (0.8 * 1e9)),  # over the network
     ],
 )
@@ -149,7 +148,13 @@ def test_a_bridge_joins_two_and_the_bus_the_others():
     bridged = ROUND.model_copy(update={"interconnect": ROUND.interconnect.model_copy(update={"joins": 2})})
     chip = Accelerator(bridged, CONSTANTS)
     assert chip.link(2).small.bytes_per_s == pytest.approx(0.5 * 1e11)
-    assert chip.link(4).small.bytes_per_s == pytest.approx(0.5 * 1e10)
+    assert chip.link(4).small.bytes_per_s == pytest.approx(0.2 * 1e10)
+
+
+def test_without_access_to_each_other_messages_pass_through_the_host():
+    assert Accelerator(ROUND.over_pcie(), CONSTANTS).link(2).small.bytes_per_s == pytest.approx(0.2 * 1e10)
+    reached = ROUND.model_copy(update={"interconnect": None})
+    assert Accelerator(reached, CONSTANTS).link(2).small.bytes_per_s == pytest.approx(0.5 * 1e10)
 
 
 def test_distinct_experts():
@@ -191,3 +196,12 @@ def test_kv_heads_are_copied_when_ranks_outnumber_them():
     kv_bytes = [step_of(dense(kv_heads=2), tp=tp).decode[0].bytes_per_token for tp in (1, 2, 4, 8)]
     assert kv_bytes == [512, 256, 256, 256]  # 2 bytes * (64 + 64) a head
     assert step_of(dense(kv_heads=2), tp=8).decode[0].flops_per_token == 2 * 2 * 128
+
+
+def test_experts_have_constants_of_their_own_for_weights_and_inputs_together():
+    both = CONSTANTS.experts["bf16"].model_copy(update={"launch_s": CONSTANTS.experts["int4"].launch_s})
+    table = CONSTANTS.model_copy(update={"experts": CONSTANTS.experts | {"mxfp4+fp8": both}})
+    chip = Accelerator(ROUND, table)
+    assert chip.experts("mxfp4", "fp8").launch_s == both.launch_s.value
+    assert chip.experts("mxfp4", "fp8").flops_per_s == 2 * chip.experts("mxfp4").flops_per_s
+    assert chip.experts("mxfp4").launch_s == CONSTANTS.experts["bf16"].launch_s.value

@@ -1,5 +1,8 @@
 """Calibrated accelerators: the schema, transfers, and what the shipped constants must keep."""
 
+from itertools import pairwise
+
+import numpy as np
 import pytest
 from pydantic import ValidationError
 from round_numbers import CONSTANTS, decoding, prompts, step_of
@@ -65,14 +68,10 @@ def test_what_is_no_calibration(changes, message):
 
 def test_a_transfer_takes_the_constants_under_its_own_name_and_widens_the_errors():
     relative = CONSTANTS.model_copy(update={"error_factor": 1.5})
-    links = CONSTANTS.model_copy(update={"all_reduce": {2: CONSTANTS.all_reduce[2]}})
-    transfer = HardwareCalibration(
-        name="Other", sources={"all": "a guess"}, transferred_from="A", links_from="B", error_factor=2
-    )
-    resolved = transfer.resolve({"A": relative, "B": links}.__getitem__)
+    transfer = HardwareCalibration(name="Other", sources={"all": "a guess"}, transferred_from="A", error_factor=2)
+    resolved = transfer.resolve({"A": relative}.__getitem__)
     assert (resolved.name, resolved.transferred_from, resolved.error_factor) == ("Other", "A", 3)
-    assert resolved.gemm == CONSTANTS.gemm
-    assert list(resolved.all_reduce) == [2]
+    assert (resolved.gemm, resolved.all_reduce) == (CONSTANTS.gemm, CONSTANTS.all_reduce)
     assert CONSTANTS.resolve({}.__getitem__) is CONSTANTS
 
 
@@ -92,15 +91,19 @@ def test_every_accelerator_has_constants_and_beats_no_physics(name):
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_a_longer_message_is_never_faster(name):
+def test_a_longer_message_is_no_faster_but_where_a_better_algorithm_begins(name):
+    """On 8 B200, vLLM 0.24 needs 26 us for 512 KiB and 17 us for 1 MiB."""
     chip = Accelerator(load_hardware(name), load_calibrated_hardware(name))
     for ranks in chip.calibration.all_reduce:
-        sizes = sorted({2**power for power in range(9, 31)} | {limit - 1 for limit in (2**18, 2**19, 2**23)})
-        seconds = [
-            AllReduce("", 1, ranks, size, chip.link(ranks)).demand(Work(1, 1, 1, 0, 0.0, (), ())).seconds
-            for size in sizes
-        ]
-        assert seconds == sorted(seconds), ranks
+        link = chip.link(ranks)
+
+        def seconds(size, ranks=ranks, link=link):
+            return AllReduce("", 1, ranks, size, link).demand(Work(1, 1, 1, 0, 0.0, (), ())).seconds
+
+        for low, high in pairwise((2**9, link.small.below_bytes, link.medium.below_bytes, 2**30)):
+            inside = [seconds(size) for size in np.linspace(low, high - 1, 9)]
+            assert inside == sorted(inside), ranks
+            assert seconds(high) > 0.6 * inside[-1], ranks
 
 
 def _held_out(name, table, key):
@@ -128,4 +131,4 @@ def test_held_out_errors_of_the_kernels_that_vllm_serves_dense_models_with(name)
     if name != "A100-SXM-80GB":
         assert _held_out(name, "gemm", "fp8@tensorrt-llm") <= 0.065
     for ranks in load_calibrated_hardware(name).all_reduce:
-        assert _held_out(name, "all_reduce", ranks) <= (0.04 if ranks == 2 else 0.055)
+        assert _held_out(name, "all_reduce", ranks) <= 0.045

@@ -7,6 +7,7 @@ import pytest
 from sim.errors import ProfileError
 from sim.profiles.engine import Engine, EngineVersion, split_version
 from sim.profiles.library import load_engine, load_hardware, names
+from sim.profiles.quantization import Quantization
 
 VLLM = load_engine("vllm")
 
@@ -108,7 +109,8 @@ def test_every_number_has_a_source(name: str):
     engine = load_engine(name)
     numbers = set(EngineVersion.model_fields) - {"since", "sources"}
     for version in engine.versions:
-        assert set(version.sources) == numbers, f"{name} {version.since}"
+        stated = numbers if version.mxfp4_activations else numbers - {"mxfp4_activations"}
+        assert set(version.sources) == stated, f"{name} {version.since}"
 
 
 @pytest.mark.parametrize("name", names("engines"))
@@ -173,3 +175,11 @@ def test_a_broken_engine_says_where(tmp_path: Path, versions: str, expected: str
     with pytest.raises(ProfileError) as caught:
         engine(tmp_path, versions)
     assert str(caught.value).endswith(f"/{expected}")
+
+
+def test_tensorrt_llm_multiplies_mxfp4_in_eight_bits_on_blackwell_unless_asked():
+    version, left_open = load_engine("tensorrt-llm").at("latest"), Quantization()
+    assert version.multiplied_on(load_hardware("B200-SXM-180GB"), left_open).activations == "fp8"
+    assert version.multiplied_on(load_hardware("H200-SXM-141GB"), left_open).activations is None
+    asked = Quantization(activations="bf16")
+    assert version.multiplied_on(load_hardware("B200-SXM-180GB"), asked) is asked
