@@ -16,7 +16,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from calibration.case_names import gpu_name, version_of
+from calibration.anomalies import anomaly_of
+from calibration.case_names import gpu_of, version_of
 from calibration.fit import Outcome, fit_points, profile_yaml
 from calibration.fit_constants import Point, points_of
 from calibration.leave_out import Errors, errors_with, leave_one_model_out
@@ -30,12 +31,6 @@ __all__ = ["RECIPES", "Recipe", "main"]
 MOST_POINTS = 24
 _MOST_CONCURRENT = 64
 """Loads beyond are left to validation: they cost the most to simulate, and tell nothing new of an iteration."""
-_SUSPECT = (
-    ("vllm", "H200-SXM-141GB", "8B", "prompts of 4k answered within 0.1 s, 128 at a time: prefix hits"),
-    ("trtllm", "", "DeepSeek", "answers up to twice as fast as others of the same row: unlabelled speculation"),
-    ("sglang", "", "2025-11", "seconds to the first token with 4 users: warm-up in the mean"),
-)
-"""Rows that are validated but not fitted: engine, accelerator, part of model or date, why."""
 
 
 class Recipe(NamedTuple):
@@ -56,9 +51,9 @@ RECIPES = (
     Recipe("vllm", "0.8", "0.14", ("H100-SXM-80GB",), (False,), "sil"),
     Recipe("vllm", "0.8", "0.14", ("H200-SXM-141GB",), (False,), "sil"),
     Recipe("vllm", "0.14", "0.18", ("H100-SXM-80GB",), (False,), "run"),
-    Recipe("vllm", "0.18", "0.23", ("H100-SXM-80GB",), (True,), "sil"),
-    Recipe("vllm", "0.14", "0.23", ("H200-SXM-141GB",), (True,), "sil"),
-    Recipe("vllm", "0.14", "0.23", ("B200-SXM-180GB",), (True,), "sil"),
+    Recipe("vllm", "0.18", "0.23", ("H100-SXM-80GB",), (True, False), "sil"),
+    Recipe("vllm", "0.14", "0.23", ("H200-SXM-141GB",), (True, False), "sil"),
+    Recipe("vllm", "0.14", "0.23", ("B200-SXM-180GB",), (True, False), "sil"),
     Recipe("vllm", "0.23", None, ("H100-SXM-80GB",), (False,), "run"),
     Recipe("tensorrt-llm", "0.11", "1.0", ("H100-SXM-80GB",), (True,), "pub"),
     Recipe("tensorrt-llm", "1.0", None, ("H100-SXM-80GB",), (True,), "sil"),
@@ -82,20 +77,15 @@ def chosen(case: ServingCase, recipe: Recipe) -> bool:
         return False
     try:
         kind, version, _ = version_of(case, [])
-        known = kind == recipe.engine and gpu_name(case.text("gpu")) in recipe.gpus
+        known = kind == recipe.engine and gpu_of(case) in recipe.gpus
     except NotModelledError:
         return False
     holds = _order(recipe.since) <= _order(version) < _order(recipe.before or "999")
-    return known and holds and not any(_is_suspect(case, *rule[:3]) for rule in _SUSPECT)
+    return known and holds and anomaly_of(case) is None
 
 
 def _order(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version))) or (998,)
-
-
-def _is_suspect(case: ServingCase, engine: str, gpu: str, words: str) -> bool:
-    text = f"{case.text('model')} {case.text('date')}"
-    return case.text("engine") == engine and gpu in case.text("gpu") and words in text
 
 
 def drawn(cases: Sequence[ServingCase], most: int = MOST_POINTS) -> list[ServingCase]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calibration.case_names import gpu_name, version_of
+from calibration.case_names import gpu_of, version_of
 from calibration.disaggregated_case import is_disaggregated
 from calibration.serving_cases import ServingCase
 from sim.profiles.calibrated_errors import ErrorRegime, ErrorTable, Load
@@ -66,7 +66,7 @@ def observed_in(cases: Sequence[ServingCase], answers: Sequence[Mapping[str, Any
         yield Observed(
             case.name,
             version_of(case, [])[0],
-            gpu_name(case.text("gpu")),
+            gpu_of(case),
             case.text("model"),
             answer["load"],
             case.number("input_len") or 1.0,

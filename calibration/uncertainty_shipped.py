@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from calibration.anomalies import anomaly_of
 from calibration.serving_cases import read_serving_cases
 from calibration.uncertainty import Observed, as_yaml, coverage, error_table, half_of, observed_in
 from calibration.validate_serving import predict_all
@@ -28,12 +29,12 @@ def coverage_lines(runs: Sequence[Observed]) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Simulate all cases, write the table and print how often it holds."""
+    """Simulate all cases whose labels can be right, write the table and print how often it holds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cases", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args(arguments)
-    cases = list(read_serving_cases(options.cases, None, {"mode": "agg"}))
+    cases = [case for case in read_serving_cases(options.cases, None, {"mode": "agg"}) if anomaly_of(case) is None]
     runs = list(observed_in(cases, predict_all(cases)))
     options.output.write_text(as_yaml(error_table(runs)), encoding="utf-8")
     for line in coverage_lines(runs):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibration.case_names import gpu_name, model_name, version_of
+from calibration.case_names import gpu_of, model_name, version_of
 from calibration.memory_cases import NotModelledError
 from calibration.runs import Steps
 from calibration.serving_cases import ServingCase, described
@@ -48,7 +48,7 @@ def _cost(case: ServingCase) -> StepCost:
     kind, version, _ = version_of(case, [])
     data: dict[str, Any] = {
         "model": model_name(case),
-        "deployment": {"gpu": gpu_name(case.text("gpu")), "parallelism": {"tp": case.whole("tp") or 1}},
+        "deployment": {"gpu": gpu_of(case), "parallelism": {"tp": case.whole("tp") or 1}},
         "engine": {"kind": kind, "version": version, "num_gpu_blocks_override": 1},
         "workload": {"arrivals": {"kind": "offline"}, "lengths": _ANY_LENGTHS},
     }

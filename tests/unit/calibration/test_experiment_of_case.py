@@ -129,3 +129,38 @@ def test_a_date_stands_in_for_a_version():
 )
 def test_what_cannot_be_repeated_is_refused_with_the_reason(cells, words):
     assert words in reason(**cells)
+
+
+def parallelism(**cells):
+    return experiment(**{"model": "deepseek-ai/DeepSeek-R1", "weight_dtype": "fp8", "n_gpus": "8"} | cells).deployment
+
+
+def test_attention_data_parallel_ranks_are_counted_once():
+    gathered = parallelism(dp="dpa", tp="8", ep="8").parallelism
+    assert (gathered.tp, gathered.dp, gathered.ep) == (1, 8, 8)
+    spread = parallelism(dp="8", tp="1", ep="8", notes="moe_tp=1").parallelism
+    assert (spread.tp, spread.dp, spread.ep) == (1, 8, 8)
+    twice = parallelism(dp="64", tp="1", ep="8", n_gpus="64", notes="moe_tp=8").parallelism
+    assert (twice.tp, twice.dp, twice.ep) == (1, 8, 8)
+    both = parallelism(dp="8", tp="8", ep="").parallelism
+    assert (both.tp, both.dp, both.ep) == (1, 8, 1)
+    dense = experiment(dp="2").deployment
+    assert (dense.replicas, dense.parallelism.dp) == (2, 1)
+
+
+def test_cards_have_a_bridge_only_where_somebody_says_so():
+    assert experiment(gpu="H100-PCIe-80GB", tp="2").deployment.interconnect == "pcie"
+    assert experiment(gpu="H100-PCIe-80GB", tp="1").deployment.interconnect == "auto"
+    assert experiment(gpu="H100-80GB-SXM", tp="2").deployment.interconnect == "auto"
+
+
+def test_two_accelerators_that_read_faster_than_pcie_cards_could_are_none():
+    unstated = "H100-80GB(variant unstated; TPOT implies PCIe)"
+    assert experiment(gpu=unstated, tp="1").deployment.gpu == "H100-PCIe-80GB"
+    assert experiment(gpu=unstated, tp="2").deployment.gpu == "H100-SXM-80GB"
+
+
+def test_gpt_oss_multiplies_in_eight_bits_where_the_recipe_asks_for_it():
+    cells = {"model": "openai/gpt-oss-120b", "weight_dtype": "nvfp4", "gpu": "B200-SXM", "engine_version": "0.15.1"}
+    assert experiment(**cells, case_id="sil-1").deployment.quantization.activations == "fp8"
+    assert experiment(**cells, case_id="pub-1").deployment.quantization.activations is None

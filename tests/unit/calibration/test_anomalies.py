@@ -1,0 +1,24 @@
+"""Rows whose labels cannot be right are told by their own cells."""
+
+import pytest
+
+from calibration.anomalies import anomaly_of
+from calibration.serving_cases import ServingCase
+
+ROW = {"case_id": "sil-1", "engine": "vllm", "gpu": "H100-SXM", "model": "openai/gpt-oss-120b", "load_value": "256"}
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ({}, "cap on running"),
+        ({"load_value": "128"}, None),
+        ({"gpu": "H200-SXM", "model": "RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8", "load_value": "4"}, "prefix hits"),
+        ({"engine": "sglang", "date": "2025-11-20"}, "warm-up"),
+        ({"engine": "trtllm", "model": "deepseek-ai/DeepSeek-R1"}, "speculative"),
+        ({"case_id": "pub-1"}, None),
+    ],
+)
+def test_anomalies(cells, words):
+    found = anomaly_of(ServingCase(ROW | cells))
+    assert (found is None) if words is None else (words in found)
