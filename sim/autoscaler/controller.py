@@ -42,6 +42,8 @@ class Controller:
         policy = self.policy
         wish = min(max(policy.wanted(self._seen, current), policy.min_replicas), policy.max_replicas)
         longest_s = max(policy.stabilization_up_s, policy.stabilization_down_s)
+        if not self._wishes:  # as `maybeInitScaleDownStabilizationWindow`: what there is stays for a window
+            self._wishes.append((0.0, current))
         self._wishes.append((now_s, wish))
         while self._wishes[0][0] < now_s - longest_s:
             self._wishes.popleft()

@@ -96,6 +96,11 @@ def test_up_at_once_and_down_to_the_highest_wish_of_five_minutes():
     assert decisions(policy, 20, *[5] * 25) == [4] * 21 + [1] * 5
 
 
+def test_what_was_there_at_the_beginning_stays_for_a_window():
+    policy = QueueDepth(target=5, max_replicas=10)
+    assert decisions(policy, *[5] * 22, current=3) == [3] * 20 + [1] * 2
+
+
 def test_up_at_most_to_twice_as_many_or_four_more():
     policy = QueueDepth(target=1, max_replicas=100)
     assert decisions(policy, 99, 99, 99, 99, 99) == [5, 10, 20, 40, 80]
