@@ -35,15 +35,15 @@ class Batch:
     chunks
         Prompt pieces, one for each sequence that prefills.
     decodes
-        Sequences that compute one token each.
+        Sequences that compute *tokens_each* tokens each: one, or with speculative decoding a draft and the one before.
     decode_context_tokens
-        Sum over the decodes of their tokens *after* this iteration, the new one included.
+        Sum over the decodes of their tokens *after* this iteration, the new ones included.
     decode_window_tokens
         For each attention window of the model, in its order, the sum over the decodes of ``min(context, window)``.
     padding
         Finished rows that a static batch still carries: they cost as sequences and emit nothing.
     sampled
-        Sequences whose next token is sampled: every decode, and each chunk that ends its prompt.
+        Tokens whose successor is sampled: all of the decodes, and one of each chunk that ends its prompt.
     group_tokens
         Tokens that all attention ranks of the replica compute together; None: each as many as this one.
     """
@@ -55,6 +55,7 @@ class Batch:
     padding: int = 0
     sampled: int = 0
     group_tokens: int | None = None
+    tokens_each: int = 1
 
     @property
     def prefill_tokens(self) -> int:
@@ -64,7 +65,7 @@ class Batch:
     @property
     def tokens(self) -> int:
         """All tokens computed in this iteration (`num_scheduled_tokens` in vLLM)."""
-        return self.prefill_tokens + self.decodes
+        return self.prefill_tokens + self.decodes * self.tokens_each
 
     @property
     def sequences(self) -> int:

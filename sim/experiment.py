@@ -13,6 +13,7 @@ from sim.autoscaler import AnyAutoscaler
 from sim.cluster.lifecycle import Lifecycle
 from sim.cost import AnyCostModel, Roofline
 from sim.failures import Failures
+from sim.kv.tiers import Write
 from sim.metrics.slo import SLO
 from sim.moe.mixture import Mixture
 from sim.policy import Policy
@@ -24,9 +25,10 @@ from sim.router.disaggregation import Disaggregation
 from sim.router.least_loaded import LeastLoaded
 from sim.scheduler import AnyScheduler
 from sim.search import AnySearch
+from sim.speculation import AnySpeculation
 from sim.sweep import AnySweep
 from sim.tco.costs import Costs
-from sim.units import Seconds
+from sim.units import Bytes, BytesPerSecond, Seconds
 from sim.workload import Workload
 from sim.yamlfile import Document, read_yaml, validate
 
@@ -79,6 +81,22 @@ class AllToAll(_Section):
     )
 
 
+class OffloadTier(_Section):
+    """Memory beside the KV cache, of one replica."""
+
+    capacity: Bytes = Field(gt=0, description="Room for KV blocks of a replica, over all its accelerators [B].")
+    bandwidth: BytesPerSecond | None = Field(
+        None, gt=0, description="To each accelerator; of the first tier, if missing, that of PCIe [B/s]."
+    )
+
+
+class KvOffload(_Section):
+    """Where KV blocks go beside the accelerators, the fastest place first: host memory, disk."""
+
+    tiers: tuple[OffloadTier, ...] = Field(min_length=1, description="Each takes what the one before has no room for.")
+    write: Write = Field("write_through", description="Copy blocks as soon as they are full, or when they are evicted.")
+
+
 class EngineOptions(_Section):
     """The serving engine and its flags, under vLLM's own names; a missing one is the engine version's default."""
 
@@ -93,9 +111,16 @@ class EngineOptions(_Section):
     all_to_all: AllToAll | None = Field(
         None, description="How attention data parallel ranks reach routed experts; missing: gathered by collectives."
     )
+    speculative: AnySpeculation | None = Field(
+        None, description="Drafts that are verified several tokens at a time; missing: none."
+    )
     gpu_memory_utilization: float | None = Field(None, gt=0, le=1, description="Share of the memory to use.")
     prefix_caching: bool | None = Field(None, description="Reuse the KV of equal prompt prefixes.")
     cache_generated: bool | None = Field(None, description="Key the blocks of answers, too.")
+    swap_space: Bytes | None = Field(
+        None, ge=0, description="Host memory for each accelerator that preempted requests may use; missing: 4 GiB [B]."
+    )
+    kv_offload: KvOffload | None = Field(None, description="Tiers of the prefix cache; missing: none.")
     kv_layout: Literal["paged", "contiguous"] = Field(
         "paged", description="contiguous: every request gets room for max_model_len at once, as before paged attention."
     )

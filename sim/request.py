@@ -67,6 +67,12 @@ class Request:
         First admission, first and last emission [s], `nan` until they happen.
     admission
         Its number among the admissions of its replica; the last admitted is the first preempted.
+    rejected_tokens
+        Slots of the KV cache that it holds beyond its computed tokens: those of rejected drafts.
+    swapped_blocks
+        Blocks of the host's memory that hold its KV while it waits; its computed tokens then are not 0.
+    verifications
+        Drafts of it that were verified before it last began to decode.
     decode_offset
         While it decodes, its computed tokens minus the replica's count of decode iterations: a constant.
     decode_ticket
@@ -107,6 +113,9 @@ class Request:
     first_token_s: float = float("nan")
     last_token_s: float = float("nan")
     admission: int = -1
+    rejected_tokens: int = 0
+    swapped_blocks: int = 0
+    verifications: int = 0
     decode_offset: int = 0
     decode_ticket: int = 0
 

@@ -18,6 +18,7 @@ from sim.experiment import Experiment
 from sim.policy import kinds_of
 from sim.router import Router
 from sim.scheduler import Scheduler
+from sim.speculation import Speculation
 from sim.workload.arrivals import ArrivalPolicy
 from sim.workload.lengths import LengthPolicy
 
@@ -58,6 +59,7 @@ def test_the_schema_file_is_current():
         ("sim.router", Router),
         ("sim.autoscaler", Autoscaler),
         ("sim.cost", CostModel),
+        ("sim.speculation", Speculation),
         ("sim.workload.arrivals", ArrivalPolicy),
         ("sim.workload.lengths", LengthPolicy),
     ],

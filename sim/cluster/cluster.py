@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from simpy import Environment, Event
 
@@ -28,14 +28,15 @@ from sim.cluster.reports import Reports
 from sim.cluster.scaling import Scaling
 from sim.cost import StepCost
 from sim.failures import Failures, Topology
-from sim.kv import KvCache
+from sim.kv import KvCache, Pages, Tier, TieredKvCache
+from sim.kv.tiers import Write
 from sim.metrics.instances import InstanceLog, InstanceRows
 from sim.metrics.rows import StrideLog, StrideRows
 from sim.metrics.transfers import TransferLog, TransferRows
 from sim.request import Request, Status
 from sim.router import Fleet, Router
 from sim.router.disaggregation import Disaggregation, Role
-from sim.scheduler import Scheduler
+from sim.scheduler import Acceptances, Running, Scheduler, Speculating, Tabled
 from sim.workload.client import Client
 from sim.workload.streams import stream
 from sim.workload.traffic import Traffic
@@ -61,6 +62,14 @@ class Engine:
         Step every iteration by itself instead of in strides.
     attention_ranks
         Ranks of a replica with requests of their own, in lockstep; blocks and limits are those of one rank.
+    pages
+        The blocks of a sequence, where layers have block tables of their own; None where all share one.
+    tiers, write
+        Where blocks are kept beside the pool, and when they are copied there.
+    swap
+        Where preempted requests may leave their blocks.
+    acceptances
+        What is accepted of the drafts of speculative decoding; None without it.
     """
 
     scheduler: Scheduler
@@ -74,16 +83,46 @@ class Engine:
     attention_ranks: int = 1
     partial_blocks: bool = False
     timeouts: Timeouts = field(default_factory=Timeouts)
+    pages: Pages | None = None
+    tiers: tuple[Tier, ...] = ()
+    write: Write = "write_through"
+    swap: Tier | None = None
+    acceptances: Acceptances | None = None
+
+    @property
+    def single_steps(self) -> str:
+        """Why every iteration is stepped by itself; empty where strides are taken."""
+        if self.by_iteration:
+            return "stride is off"
+        if self.acceptances is not None and self.attention_ranks > 1:
+            return "drafts on attention data parallel ranks, each of which emits as it likes"
+        return ""
+
+    @property
+    def room_tokens(self) -> int:
+        """Tokens that the KV cache of a replica holds; where sequences have several tables, in those that keep all."""
+        return self.num_blocks // max(self.pages.full if self.pages else 1, 1) * self.block_size
 
     def kv_cache(self) -> KvCache:
         """Return the empty KV cache of a replica."""
-        return KvCache(
-            self.num_blocks,
-            self.block_size,
-            prefix_caching=self.prefix_caching,
-            cache_generated=self.cache_generated,
-            partial_blocks=self.partial_blocks,
-        )
+        options: dict[str, Any] = {
+            "prefix_caching": self.prefix_caching,
+            "cache_generated": self.cache_generated,
+            "partial_blocks": self.partial_blocks,
+            "draft_tokens": self.acceptances.tokens_each - 1 if self.acceptances else 0,
+            "pages": self.pages,
+            "swap": self.swap,
+        }
+        if self.tiers and self.prefix_caching:
+            return TieredKvCache(self.num_blocks, self.block_size, tiers=self.tiers, write=self.write, **options)
+        return KvCache(self.num_blocks, self.block_size, **options)
+
+    def running(self) -> Running:
+        """Return a replica's running requests, of which there are none yet."""
+        windows = self.cost.windows
+        if self.acceptances is not None:
+            return Speculating(self.pages or Pages(self.block_size), windows, self.acceptances)
+        return Running(self.block_size, windows) if self.pages is None else Tabled(self.pages, windows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,9 +316,10 @@ class Cluster:
             engine.scheduler,
             engine.cost,
             engine.kv_cache(),
+            engine.running(),
             self._log,
             max_model_len=engine.max_model_len,
-            by_iteration=engine.by_iteration,
+            by_iteration=bool(engine.single_steps),
             timeouts=engine.timeouts,
             more_to_come=lambda: self._client.next_s < math.inf,
             on_done=self._ended,

@@ -17,7 +17,7 @@ def begin_again(request: Request, how: InFlight, max_retries: int) -> bool:
     client gets a new answer, whose first token is the one that counts. If it may not begin again it has failed.
     """
     request.lost_tokens += request.computed_tokens
-    request.computed_tokens = 0
+    request.computed_tokens = request.rejected_tokens = request.swapped_blocks = 0
     if how == "fail" or request.retries == max_retries:
         request.status = Status.FAILED
         request.reason = f"its replica was lost{f' {request.retries + 1} times' if request.retries else ''}"

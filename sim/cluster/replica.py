@@ -6,18 +6,19 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
 from simpy import Environment, Event
 
 from sim.batch import Batch, Blocked, Chunk
 from sim.cluster.clock import ARRIVALS, BEGINNINGS, ENDS, Moment
 from sim.cluster.deadlines import Deadlines, Timeouts
 from sim.cluster.emissions import Emissions
-from sim.cluster.stride import Stride
+from sim.cluster.stride import ListedStride, Stride
 from sim.cost import Pace, StepCost
 from sim.kv import KvCache
-from sim.metrics.rows import StrideLog
+from sim.metrics.rows import COLUMNS, StrideLog
 from sim.request import Request, Status
-from sim.scheduler import Decision, Queue, Running, Scheduler, State
+from sim.scheduler import Decision, Queue, Running, Scheduler, Speculating, State
 
 if TYPE_CHECKING:
     from sim.cluster.meter import Meter
@@ -65,6 +66,7 @@ class Replica:
         scheduler: Scheduler,
         cost: StepCost,
         kv: KvCache,
+        running: Running,
         log: StrideLog,
         *,
         max_model_len: int,
@@ -84,8 +86,8 @@ class Replica:
         self._more_to_come, self._on_done, self._on_change = more_to_come, on_done, on_change
         self._on_load, self._lends = on_load, lends
         self._deadlines = Deadlines(env, timeouts, self.give_up)
-        self._state = State(Queue(scheduler.order), Running(kv.block_size, cost.windows), kv, scheduler.notes())
-        kv.settle = self._state.running.settle
+        self._state = State(Queue(scheduler.order), running, kv, scheduler.notes())
+        kv.settle = running.settle
         self._emissions = Emissions()
         self._stride: Stride | None = None
         self._next: Moment | None = None
@@ -112,7 +114,8 @@ class Replica:
         """Share of the KV blocks in use, those included that the iterations of the stride have taken until now."""
         used, stride = self._kv.used, self._stride
         if stride is not None and stride.iterations > 1:
-            used += self._state.running.new_blocks(stride.iterations_until(self._env.now) - 1, after=1)
+            _, moved = self._state.running.blocks_moved(stride.iterations_until(self._env.now))
+            used += moved
         return used / self._kv.num_blocks
 
     def under_way(self) -> tuple[float, int]:
@@ -125,7 +128,7 @@ class Replica:
     @property
     def kv_tokens(self) -> int:
         """Tokens that the KV cache has room for."""
-        return self._kv.num_blocks * self._kv.block_size
+        return self._kv.room_tokens
 
     def submit(self, request: Request) -> None:
         """Take *request* from the router at its `queued_s`: the engine sees it when HTTP and tokenisation are done."""
@@ -214,7 +217,7 @@ class Replica:
         if request.total_tokens > self._max_model_len:
             return f"{request.total_tokens} tokens exceed max_model_len {self._max_model_len}"
         if not self._kv.fits(request):
-            return f"{self._kv.blocks(request.total_tokens)} KV blocks needed, the pool has {self._kv.num_blocks}"
+            return f"{self._kv.most_blocks(request)} KV blocks needed, the pool has {self._kv.num_blocks}"
         return self._scheduler.never(request, self._kv)
 
     def _enqueue(self, request: Request) -> None:
@@ -365,11 +368,31 @@ class Replica:
     def _start(self, decision: Decision) -> None:
         batch = self._batch(decision)
         pace = self._pace(batch)
-        stride = self._stride_of(decision, batch, pace, self._horizon(decision, pace.iterations))
+        running = self._state.running
+        if isinstance(running, Speculating):
+            stride = self._listed(running, decision, batch, pace)
+        else:
+            stride = self._stride_of(decision, batch, pace, self._horizon(decision, pace.iterations))
         self._schedule(stride.end_s(), self._end, ENDS)
 
+    def _listed(self, running: Speculating, decision: Decision, batch: Batch, pace: Pace) -> Stride:
+        """Enter a stride whose iterations emit and cost what was drawn for them."""
+        iterations = self._horizon(decision, float("inf"))
+        if iterations == 1:
+            return self._stride_of(decision, batch, pace, 1)
+        ahead = running.ahead(iterations)
+        durations_s = self._cost.durations_s(batch, ahead.context_tokens, ahead.windows)
+        stride = self._stride_of(decision, batch, pace, iterations)
+        ends_s = np.cumsum(np.concatenate(([stride.start_s], durations_s * self._slowdown)))
+        same = stride.start_s, pace, iterations, batch, decision, stride.waiting, stride.running, stride.steady_gaps
+        self._stride = ListedStride(*same, ahead, ends_s)
+        return self._stride
+
     def _pace(self, batch: Batch) -> Pace:
+        """Return the time of *batch*, which waits for the blocks that its prompts hit elsewhere."""
         pace = self._cost.pace(batch, self._growing())
+        if load_s := self._kv.take_load_s():
+            pace = pace._replace(first_s=pace.first_s + load_s)
         return pace if self._slowdown == 1 else pace.slowed(self._slowdown)
 
     def _growing(self) -> tuple[int, ...]:
@@ -422,7 +445,8 @@ class Replica:
             decode_context_tokens=running.context_tokens(),
             decode_window_tokens=running.window_tokens(),
             padding=len(running.padding),
-            sampled=running.decoding + ending,
+            sampled=running.decode_tokens + ending,
+            tokens_each=running.tokens_each,
         )
 
     def _horizon(self, decision: Decision, pace_iterations: float) -> int:
@@ -430,12 +454,11 @@ class Replica:
         running = self._state.running
         if self._by_iteration or not decision.lasting:
             return 1
-        if decision.blocked is Blocked.KV_BLOCKS and not self._kv.lacks_for_good(self._state.waiting[0]):
+        head = self._state.waiting[0] if self._state.waiting else None
+        if decision.blocked is Blocked.KV_BLOCKS and head is not None and not self._kv.lacks_for_good(head):
             return 1
         horizon = int(max(min(running.next_change(), decision.iterations, pace_iterations), 1))
-        if running.new_blocks(horizon - 1, after=1) > self._kv.free:
-            horizon = 1 + running.affordable(self._kv.free, after=1)
-        return horizon
+        return running.within(horizon, self._kv.free, till_more=decision.blocked is Blocked.KV_BLOCKS)
 
     def _end(self, _moment: Event | None = None) -> None:
         """Complete the stride: tokens are emitted, finished requests leave, the next iteration begins."""
@@ -458,8 +481,8 @@ class Replica:
 
     def _complete_decodes(self, stride: Stride, end_s: float) -> list[Request]:
         running, k = self._state.running, stride.iterations
-        if k > 1:
-            self._kv.take(running.new_blocks(k - 1, after=1))
+        stride.emitted = running.emits(k)
+        self._kv.move(*running.blocks_moved(k))
         first_s = stride.end_s(1)
         for gap_s, count in self._emissions.emit(first_s, end_s):
             if count and gap_s != first_s - stride.start_s:
@@ -481,8 +504,7 @@ class Replica:
     def _complete_prefills(self, decision: Decision, end_s: float) -> list[Request]:
         finished = []
         for request, tokens in decision.prefills:
-            request.computed_tokens += tokens
-            self._kv.publish(request)
+            self._kv.computed(request, tokens)
             if request.computed_tokens < request.prefill_tokens:
                 continue
             if request.emitted_tokens:
@@ -540,6 +562,9 @@ class Replica:
                 self._remove(request)
 
     def _write(self, stride: Stride) -> None:
+        if isinstance(stride, ListedStride):
+            self._write_listed(stride)
+            return
         batch, decision = stride.batch, stride.decision
         if self._meter is not None:
             tokens = batch.prefill_tokens + batch.decodes * stride.iterations
@@ -553,6 +578,7 @@ class Replica:
                 stride.iterations,
                 batch.decodes,
                 batch.decode_context_tokens,
+                stride.emitted,
                 len(batch.chunks),
                 batch.prefill_tokens,
                 stride.steady_gaps,
@@ -561,5 +587,29 @@ class Replica:
                 self._kv.used,
                 len(decision.preempted),
                 decision.blocked,
+                stride.iterations,
             )
         )
+
+    def _write_listed(self, stride: ListedStride) -> None:
+        """Write a row for each iteration of *stride*, as if it had been stepped by itself."""
+        k, ahead, decodes = stride.iterations, stride.ahead, stride.batch.decodes
+        taken_later = ahead.new_blocks[1:k][::-1].cumsum()[::-1]
+        rows = np.zeros((k, len(COLUMNS)))
+        for name, values in (
+            ("replica", self.index),
+            ("start_s", stride.ends_s[:k]),
+            ("first_s", np.diff(stride.ends_s[: k + 1])),
+            ("iterations", 1),
+            ("decodes", decodes),
+            ("decode_context_tokens", ahead.context_tokens[:k]),
+            ("emitted", ahead.emitted[:k]),
+            ("steady_gaps", np.where(np.arange(k), decodes, stride.steady_gaps)),
+            ("waiting", stride.waiting),
+            ("running", stride.running),
+            ("kv_blocks", self._kv.used - np.append(taken_later, 0)),
+            ("blocked", stride.decision.blocked),
+            ("together", k),
+        ):
+            rows[:, COLUMNS.index(name)] = values
+        self._log.add(rows.ravel())

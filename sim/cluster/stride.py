@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sim.batch import Batch
 from sim.cost import Pace
-from sim.scheduler import Decision
+from sim.scheduler import Ahead, Decision
 
-__all__ = ["Stride"]
+__all__ = ["ListedStride", "Stride"]
 
 
 @dataclass(slots=True)
 class Stride:
     """*iterations* iterations from *start_s* on, the j-th of which (from 0) takes ``first_s + j * growth_s``.
 
-    *steady_gaps* sequences have every one of these iterations as an inter-token gap.
+    *steady_gaps* sequences have every one of these iterations as an inter-token gap. In the end its decodes have
+    *emitted* so many tokens.
     """
 
     start_s: float
@@ -27,6 +31,7 @@ class Stride:
     waiting: int
     running: int
     steady_gaps: int
+    emitted: int = field(default=0, init=False)
 
     def end_s(self, iterations: int | None = None) -> float:
         """Return when *iterations* (missing: all) of its iterations are done [s]: an arithmetic series."""
@@ -45,3 +50,19 @@ class Stride:
         while k < self.iterations and self.end_s(k) < at_s:
             k += 1
         return k
+
+
+@dataclass(slots=True)
+class ListedStride(Stride):
+    """A stride each of whose iterations has its own cost: *ends_s* lists when they end, after the start."""
+
+    ahead: Ahead
+    ends_s: NDArray[np.float64]
+
+    def end_s(self, iterations: int | None = None) -> float:
+        """Return when *iterations* (missing: all) of its iterations are done [s]."""
+        return float(self.ends_s[self.iterations if iterations is None else iterations])
+
+    def iterations_until(self, at_s: float) -> int:
+        """Return how many iterations are done at the first boundary that is not before *at_s* [s]; at least one."""
+        return min(max(int(np.searchsorted(self.ends_s, at_s)), 1), self.iterations)

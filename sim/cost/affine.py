@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from sim.batch import Batch
@@ -34,9 +37,10 @@ class Affine(CostModel):
             raise ValueError("an iteration that takes no time never ends: give base_s, per_token_s or another constant")
         return self
 
-    def build(self, **_deployment: Any) -> AffineStep:
-        """Return the step cost; the deployment does not matter to it."""
-        return AffineStep(self.base_s, self.per_token_s, self.per_context_token_s, self.per_seq_s)
+    def build(self, *, draft_tokens: int = 0, draft_s: float = 0.0, **_deployment: Any) -> AffineStep:
+        """Return the step cost; of the deployment only drafts matter to it, whose time every iteration has."""
+        rates = self.per_token_s, self.per_context_token_s, self.per_seq_s
+        return AffineStep(self.base_s + draft_s, *rates, tokens_each=1 + draft_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ class AffineStep:
     per_context_token_s: float
     per_seq_s: float
     windows: tuple[int, ...] = ()
+    tokens_each: int = 1
 
     def pace(self, batch: Batch, growing: tuple[int, ...] = ()) -> Pace:
         """Return the time of *batch*; each decode adds one token of context an iteration."""
@@ -58,6 +63,13 @@ class AffineStep:
             + self.per_seq_s * batch.sequences
         )
         return Pace(first_s, self.per_context_token_s * batch.decodes, 1 if batch.chunks else math.inf)
+
+    def durations_s(
+        self, batch: Batch, context_tokens: NDArray[np.int64], windows: Sequence[NDArray[np.int64]]
+    ) -> NDArray[np.float64]:
+        """Return the times of iterations that differ from *batch* in their contexts [s]."""
+        more_tokens = context_tokens - batch.decode_context_tokens
+        return np.asarray(self.pace(batch).first_s + self.per_context_token_s * more_tokens)
 
     def breakdown(self, batch: Batch) -> dict[str, float]:
         """Return the four terms of the line [s]."""

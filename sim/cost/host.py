@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sim.batch import Batch
 from sim.cost.pace import Pace
 
@@ -38,6 +41,11 @@ class Host:
         """Return what host time adds to the iteration [s]."""
         host_s = self.seconds(batch)
         return max(0.0, host_s - gpu_s) if self.overlapped else host_s
+
+    def durations_s(self, batch: Batch, gpu_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the times of iterations that are as *batch* to the host, and differ in their GPU time [s]."""
+        host_s = self.seconds(batch)
+        return np.maximum(gpu_s, host_s) if self.overlapped else gpu_s + host_s
 
     def pace(self, batch: Batch, gpu_s: float, growth_s: float) -> Pace:
         """Return the pace of iterations whose GPU time starts at *gpu_s* and grows by *growth_s*.

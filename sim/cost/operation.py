@@ -87,7 +87,7 @@ class Work:
     def of(cls, batch: Batch) -> Work:
         """Return all of *batch*; padding rows compute nothing."""
         chunks, decodes = batch.chunks, batch.decodes
-        tokens = decodes
+        tokens = decodes * batch.tokens_each
         for chunk in chunks:
             tokens += chunk.tokens
         return cls(

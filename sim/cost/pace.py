@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sim.batch import Batch
 from sim.policy import Policy
@@ -33,14 +37,25 @@ class StepCost(Protocol):
     ----------
     windows
         Attention windows of the model [tokens], for each of which a batch carries the sum of ``min(context, window)``.
+    tokens_each
+        Tokens that a decode computes in an iteration: a draft and one more, or one.
     """
 
     windows: tuple[int, ...]
+    tokens_each: int
 
     def pace(self, batch: Batch, growing: tuple[int, ...] = ()) -> Pace:
         """Return the time of *batch* and of its repetitions.
 
         *growing* says for each window how many decodes are still below it, so that their window sum grows.
+        """
+
+    def durations_s(
+        self, batch: Batch, context_tokens: NDArray[np.int64], windows: Sequence[NDArray[np.int64]]
+    ) -> NDArray[np.float64]:
+        """Return the times of iterations that differ from *batch*, which only decodes, in their contexts [s].
+
+        *context_tokens* has the context of each of them, *windows* a row of capped ones for each window.
         """
 
     def breakdown(self, batch: Batch) -> dict[str, float]:

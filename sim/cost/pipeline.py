@@ -55,7 +55,7 @@ def _fullest(batch: Batch, parts: int) -> Work:
     chunks = tuple(sorted(batch.chunks, key=_size, reverse=True)[::parts])
     decodes = -(-batch.decodes // parts)
     return Work(
-        decodes + sum(chunk.tokens for chunk in chunks),
+        decodes * batch.tokens_each + sum(chunk.tokens for chunk in chunks),
         -(-batch.sampled // parts),
         len(chunks) + decodes,
         decodes,

@@ -58,7 +58,10 @@ def windows_of(model: Model) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One replica's model on its accelerators; each method yields operations of one rank."""
+    """One replica's model on its accelerators; each method yields operations of one rank.
+
+    *tokens_each* is how many tokens a decode computes in an iteration.
+    """
 
     model: Model
     accelerator: Accelerator
@@ -67,6 +70,7 @@ class Plan:
     kv: str
     loads: ExpertLoads = field(default_factory=dict)
     library: Library | None = None
+    tokens_each: int = 1
 
     def layers(self) -> Iterator[Operation]:
         """Yield the operations of all layers."""
@@ -87,6 +91,10 @@ class Plan:
         if tp > 1:
             yield AllReduce("head", 1, tp, _ACTIVATION_BYTES * vocab / 2, self.accelerator.link(tp), "sampled")
         yield Elementwise("sampling", 1, 10.0 * vocab, 2, self.accelerator.elementwise(), "sampled")
+
+    def joined(self, features: int) -> Operation:
+        """Return the projection of a drafting layer, from the *features* of hidden state and token to its width."""
+        return self._product("draft", 1, features, -(-self.model.hidden_size // self.parallelism.tp), "mlp")
 
     def transfer(self) -> Operation:
         """Return what passes from one pipeline stage to the next: the hidden states, once over the link."""
@@ -267,7 +275,7 @@ class Plan:
     ) -> DecodeAttention:
         window = None if reach is None else windows_of(self.model).index(reach)
         rates = self.accelerator.decode(self.kv, latent=latent)
-        return DecodeAttention("attention_decode", count, flops, kept_bytes, kv_heads, rates, window)
+        return DecodeAttention("attention_decode", count, flops * self.tokens_each, kept_bytes, kv_heads, rates, window)
 
     def _prefill(
         self,

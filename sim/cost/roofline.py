@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from sim.cost.accelerator import Accelerator, Factors
 from sim.cost.attention import DecodeAttention, PrefillAttention
+from sim.cost.drafting import Drafting
 from sim.cost.elementwise import Elementwise
 from sim.cost.host import Host
 from sim.cost.pace import CostModel
@@ -15,11 +17,14 @@ from sim.cost.pipeline import Pipeline
 from sim.cost.plan import BY_ALL_RANKS, Plan, windows_of
 from sim.cost.step import Delay, RooflineStep
 from sim.cost.uneven_experts import loads_of
+from sim.errors import ConfigError
 
 if TYPE_CHECKING:
     from sim.cost.all_to_all import Library
+    from sim.cost.operation import Operation
     from sim.moe.mixture import Mixture
     from sim.profiles.calibrated import HardwareCalibration
+    from sim.profiles.draft import Draft
     from sim.profiles.engine import EngineVersion
     from sim.profiles.hardware import Hardware
     from sim.profiles.model import Model
@@ -53,33 +58,60 @@ class Roofline(CostModel):
         calibrated: HardwareCalibration,
         mixture: Mixture | None = None,
         library: Library | None = None,
+        *,
+        draft: Draft | None = None,
+        draft_tokens: int = 0,
+        draft_s: float = 0.0,
     ) -> RooflineStep:
         """Return the step cost of one replica; of one attention rank where `parallelism.dp` is above 1.
 
-        Routed experts are evenly loaded without a *mixture*, and gathered by collectives without a *library*.
+        Routed experts are evenly loaded without a *mixture*, and gathered by collectives without a *library*. Decodes
+        verify drafts of *draft_tokens* tokens, made by a model (*draft*) or in *draft_s* seconds.
         """
         factors = Factors(self.compute_factor, self.memory_factor, self.kernel_time_factor)
         accelerator = Accelerator(hardware, calibrated, factors, self.kernels or "")
         nodes = -(-parallelism.tp * parallelism.dp // hardware.gpus_per_node)
         loads = loads_of(mixture, model, parallelism.ep, nodes) if mixture is not None else {}
-        plan = Plan(model, accelerator, quantization, parallelism, quantization.kv_cache or model.dtype, loads, library)
-        layers = tuple(plan.layers())
-        decode = tuple(each for each in layers if isinstance(each, DecodeAttention))
-        prefill = tuple(each for each in layers if isinstance(each, PrefillAttention))
-        states = tuple(each for each in layers if isinstance(each, Elementwise) and each.rows == "sequences")
-        group = tuple(each for each in layers if parallelism.dp > 1 and each.name in BY_ALL_RANKS)
+        kv = quantization.kv_cache or model.dtype
+        plan = Plan(model, accelerator, quantization, parallelism, kv, loads, library, 1 + draft_tokens)
         host, delay = engine_version.host, engine_version.request_delay
-        return RooflineStep(
-            by_tokens=tuple(each for each in layers if each not in (*decode, *prefill, *states, *group)),
-            by_sequences=states,
-            decode=decode,
-            prefill=prefill,
-            by_group=group,
-            head=tuple(plan.head()),
-            transfers=(plan.transfer(),) if parallelism.pp > 1 else (),
-            pipeline=Pipeline(parallelism.pp, model.num_layers),
-            host=Host(host.per_iteration_s, host.per_sequence_s, host.per_prefill_s, host.overlapped),
-            delay=Delay(delay.fixed_s, delay.per_prompt_token_s),
-            windows=windows_of(model),
-            attention_ranks=parallelism.dp,
-        )
+        own_host = Host(host.per_iteration_s, host.per_sequence_s, host.per_prefill_s, host.overlapped)
+        step = _step(plan, tuple(plan.layers()), own_host, Delay(delay.fixed_s, delay.per_prompt_token_s))
+        drafting = None if draft is None else _drafting(plan, draft, draft_tokens)
+        return replace(step, drafting=drafting, draft_s=draft_s)
+
+
+def _step(plan: Plan, layers: tuple[Operation, ...], host: Host, delay: Delay) -> RooflineStep:
+    parallelism = plan.parallelism
+    decode = tuple(each for each in layers if isinstance(each, DecodeAttention))
+    prefill = tuple(each for each in layers if isinstance(each, PrefillAttention))
+    states = tuple(each for each in layers if isinstance(each, Elementwise) and each.rows == "sequences")
+    group = tuple(each for each in layers if parallelism.dp > 1 and each.name in BY_ALL_RANKS)
+    return RooflineStep(
+        by_tokens=tuple(each for each in layers if each not in (*decode, *prefill, *states, *group)),
+        by_sequences=states,
+        decode=decode,
+        prefill=prefill,
+        by_group=group,
+        head=tuple(plan.head()),
+        transfers=(plan.transfer(),) if parallelism.pp > 1 else (),
+        pipeline=Pipeline(parallelism.pp, plan.model.num_layers),
+        host=host,
+        delay=delay,
+        windows=windows_of(plan.model),
+        attention_ranks=parallelism.dp,
+        tokens_each=plan.tokens_each,
+    )
+
+
+def _drafting(plan: Plan, draft: Draft, draft_tokens: int) -> Drafting:
+    """Return what *draft* computes, on the ranks of one stage of the model that *plan* serves."""
+    parallelism = plan.parallelism.model_copy(update={"pp": 1})
+    own = replace(plan, model=draft.model, quantization=draft.quantization, parallelism=parallelism, tokens_each=1)
+    joined = (own.joined(draft.joined_features),) if draft.joined_features else ()
+    step = _step(own, (*own.layers(), *joined), Host(), Delay())
+    windows = windows_of(plan.model)
+    if unknown := [window for window in step.windows if window not in windows]:
+        message = f"{draft.model.name} has an attention window of {unknown[0]} tokens, which {plan.model.name} has not"
+        raise ConfigError(message, path="engine.speculative")
+    return Drafting(step, draft_tokens, tuple(windows.index(window) for window in step.windows))

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sim.batch import Batch
 from sim.cost.attention import DecodeAttention, PrefillAttention
+from sim.cost.drafting import Drafting
 from sim.cost.host import Host
 from sim.cost.operation import Demand, Operation, Work
 from sim.cost.pace import Pace
@@ -16,6 +20,8 @@ from sim.cost.pipeline import Pipeline
 from sim.cost.uneven_experts import UnevenExperts
 
 __all__ = ["Delay", "OperationTime", "RooflineStep"]
+
+T = TypeVar("T", float, NDArray[np.float64])
 
 
 class OperationTime(NamedTuple):
@@ -81,6 +87,12 @@ class RooflineStep:
         Operations that depend on the sampled sequences alone.
     transfers
         What passes between two stages of a pipeline, once for each pair; empty without a pipeline.
+    tokens_each
+        Tokens that a decode computes in an iteration.
+    drafting
+        What a model computes that drafts; None where there is none.
+    draft_s
+        What drafting takes in every iteration, whatever it computes [s].
     """
 
     by_tokens: tuple[Operation, ...]
@@ -95,6 +107,9 @@ class RooflineStep:
     delay: Delay
     windows: tuple[int, ...]
     attention_ranks: int = 1
+    tokens_each: int = 1
+    drafting: Drafting | None = None
+    draft_s: float = 0.0
     _token_s: _Seconds = field(init=False, repr=False)
     _sequence_s: _Seconds = field(init=False, repr=False)
     _group_s: _Seconds = field(init=False, repr=False)
@@ -122,6 +137,22 @@ class RooflineStep:
 
     def pace(self, batch: Batch, growing: tuple[int, ...] = ()) -> Pace:
         """Return the time of *batch* and its growth: each decode attends to one token more an iteration."""
+        gpu_s, context = self.gpu_s(batch)
+        return self.host.pace(batch, gpu_s, context * self.context_s(batch.decodes, growing or self._full))
+
+    def durations_s(
+        self, batch: Batch, context_tokens: NDArray[np.int64], windows: Sequence[NDArray[np.int64]]
+    ) -> NDArray[np.float64]:
+        """Return the times of iterations that differ from *batch* in their contexts [s]."""
+        gpu_s, context = self.gpu_s(batch)
+        more = np.asarray(context_tokens - batch.decode_context_tokens, dtype=np.float64)
+        pairs = zip(windows, batch.decode_window_tokens, strict=True)
+        capped = [(row - first).astype(np.float64) for row, first in pairs]
+        drafting = 0.0 if self.drafting is None else self.drafting.context_s(more, capped)
+        return self.host.durations_s(batch, gpu_s + context * self.context_s(more, capped) + drafting)
+
+    def gpu_s(self, batch: Batch) -> tuple[float, float]:
+        """Return the time of *batch* without the host [s], and what share of its context that counts."""
         work, rounds = self.pipeline.split(batch)
         layers_s = self._token_s[work.tokens]
         if self.by_sequences:
@@ -130,14 +161,16 @@ class RooflineStep:
             layers_s += self._group_s[self._group_mean(batch, work)]
         if work.decodes:
             layers_s += self._decode_s + self._sequence_decode_s * work.decodes
-            layers_s += self._affine_s(work.decode_context_tokens, work.decode_window_tokens)
+            layers_s += self.context_s(work.decode_context_tokens, work.decode_window_tokens)
         if work.chunks:
             for each in self.prefill:
                 layers_s += each.repeats * each.demand(work).seconds
         gpu_s = rounds.layers * layers_s + rounds.head * self._head_s[work.sampled]
         if rounds.transfers:
             gpu_s += rounds.transfers * self._transfer_s[work.tokens]
-        return self.host.pace(batch, gpu_s, rounds.context * self._affine_s(batch.decodes, growing or self._full))
+        if self.drafting is not None:
+            gpu_s += self.drafting.gpu_s(batch)
+        return gpu_s + self.draft_s, rounds.context
 
     def _group_mean(self, batch: Batch, work: Work) -> float:
         """Return the tokens of an average attention rank, of the microbatch where there is a pipeline."""
@@ -156,6 +189,8 @@ class RooflineStep:
         found: dict[str, OperationTime] = defaultdict(OperationTime)
         for times, each, work in self._operations(batch):
             found[each.name] = found[each.name].plus(times, each.demand(work))
+        if drafting_s := self.draft_s + (0.0 if self.drafting is None else self.drafting.gpu_s(batch)):
+            found["draft"] = OperationTime(drafting_s, fixed_s=drafting_s)
         return dict(found)
 
     def limits(self, batch: Batch) -> dict[str, float]:
@@ -164,7 +199,9 @@ class RooflineStep:
         for times, each, work in self._operations(batch):
             for limit, value in each.demand(work).limits.items():
                 seconds[limit] += times * value
-        seconds["host"] = self.host.exposed_s(batch, sum(seconds.values()))
+        for limit, value in ({} if self.drafting is None else self.drafting.limits(batch)).items():
+            seconds[limit] += value
+        seconds["host"] = self.draft_s + self.host.exposed_s(batch, sum(seconds.values()) + self.draft_s)
         total_s = sum(seconds.values())
         return {limit: value / total_s for limit, value in seconds.items() if value}
 
@@ -181,7 +218,8 @@ class RooflineStep:
         """Return the time from the client to the engine's queue [s]."""
         return self.delay.fixed_s + self.delay.per_prompt_token_s * input_tokens
 
-    def _affine_s(self, context_tokens: float, window_tokens: tuple[float, ...]) -> float:
+    def context_s(self, context_tokens: T, window_tokens: Sequence[T]) -> T:
+        """Return the time of attending to so many tokens in the layers without a window, and in those with each [s]."""
         seconds = self._context_token_s * context_tokens
         if self.windows:
             for rate, tokens in zip(self._window_token_s, window_tokens, strict=True):

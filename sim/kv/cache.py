@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
 from itertools import count, pairwise
 
 from sim.kv.chain import Chain, ChainBook, Run
+from sim.kv.pages import Pages
+from sim.kv.tier import Tier
 from sim.request import Request
 
 __all__ = ["KvCache"]
@@ -15,15 +18,21 @@ __all__ = ["KvCache"]
 class KvCache:
     """A pool of *num_blocks* blocks of *block_size* tokens.
 
-    A running request holds ``ceil(computed_tokens / block_size)`` blocks, so no count is kept for it. With
-    *prefix_caching*, full blocks of prompts are keyed by their content (with *cache_generated* those of answers, too):
-    a keyed block that nobody uses stays until it is evicted, least recently freed first, of one request the later
-    blocks first. Blocks that were never keyed are taken before any eviction.
+    A running request holds ``ceil(computed_tokens / block_size)`` blocks, so no count is kept for it; with
+    *draft_tokens* also those for the rejected ones of its last draft. With *prefix_caching*, full blocks of prompts are
+    keyed by their content (with *cache_generated* those of answers, too): a keyed block that nobody uses stays until
+    it is evicted, least recently freed first, of one request the later blocks first. Blocks that were never keyed are
+    taken before any eviction.
+
+    Where layers have block tables of their own, *pages* says what a sequence holds. Then the blocks of all tables that
+    keep every token are keyed together; windows and states are each request's own, also where it hits a prefix.
 
     With *partial_blocks*, the last, partly filled block of a prompt is kept too when its request leaves. Whoever begins
     with the whole of that prompt copies it.
 
     Source: block pool and block hashes of vLLM V1 (`vllm/v1/core/block_pool.py`, `kv_cache_manager.py`).
+
+    With *swap*, requests that are preempted may move their blocks to the host's memory and back.
 
     Attributes
     ----------
@@ -39,11 +48,17 @@ class KvCache:
         prefix_caching: bool = False,
         cache_generated: bool = False,
         partial_blocks: bool = False,
+        draft_tokens: int = 0,
+        pages: Pages | None = None,
+        swap: Tier | None = None,
     ) -> None:
+        self._swap = swap or Tier(0, 0.0)
+        self._swap_free, self._load_s = self._swap.blocks, 0.0
+        self.draft_tokens, self._pages = draft_tokens, pages or Pages(block_size)
         self.num_blocks, self.block_size, self.prefix_caching = num_blocks, block_size, prefix_caching
         self._cache_generated = prefix_caching and cache_generated
         self._plain = num_blocks  # free blocks without a key
-        self._idle = 0  # keyed blocks that nobody uses
+        self._idle = 0  # keyed blocks of each full table that nobody uses
         self._users: dict[int, int] = {}  # shared keyed blocks in use: key -> requests
         self._lru: OrderedDict[int | Run, int] = OrderedDict()  # idle keyed blocks by the count of frees before
         self._frees = count()
@@ -56,12 +71,17 @@ class KvCache:
     @property
     def free(self) -> int:
         """Blocks that can be had, evictable ones included."""
-        return self._plain + self._idle
+        return self._plain + self._idle * self._pages.full
 
     @property
     def used(self) -> int:
         """Blocks that running requests hold."""
         return self.num_blocks - self.free
+
+    @property
+    def room_tokens(self) -> int:
+        """Tokens that all blocks hold; where sequences have several tables, in those that keep every token."""
+        return self.num_blocks // max(self._pages.full, 1) * self.block_size
 
     def blocks(self, tokens: int) -> int:
         """Return the blocks that *tokens* tokens fill or touch."""
@@ -69,22 +89,34 @@ class KvCache:
 
     def fits(self, request: Request) -> bool:
         """Tell whether the pool, if empty, could hold *request* to its last token."""
-        return self.blocks(request.total_tokens) <= self.num_blocks
+        return self.most_blocks(request) <= self.num_blocks
+
+    def most_blocks(self, request: Request) -> int:
+        """Return the blocks that *request* may come to hold."""
+        return self._pages.most(request.total_tokens + self.draft_tokens)
 
     def room(self, request: Request) -> int:
         """Return how many more tokens a running *request* could get."""
-        return (self.blocks(request.computed_tokens) + self.free) * self.block_size - request.computed_tokens
+        blocks, most_tokens = self._held(request) + self.free, self.num_blocks * self.block_size
+        return bisect_right(range(most_tokens), blocks, key=lambda n: self._pages.held(request.computed_tokens, n)) - 1
 
     def take(self, blocks: int) -> None:
         """Take *blocks* of the free blocks; the caller has checked `free`."""
-        plain = min(blocks, self._plain)
-        self._plain -= plain
-        if blocks > plain:
-            self._evict(blocks - plain)
+        if blocks > self._plain:
+            full = self._pages.full
+            evicted = -(-(blocks - self._plain) // full)
+            self._evict(evicted)
+            self._plain += evicted * full
+        self._plain -= blocks
+
+    def move(self, most: int, net: int) -> None:
+        """Take *most* blocks, if not all at once, and free some, so that *net* are taken in the end."""
+        self.take(most)
+        self._plain += most - net
 
     def grow(self, request: Request, tokens: int) -> bool:
         """Get the blocks for *tokens* more tokens of a running *request*; return False if there are too few."""
-        wanted = self.blocks(request.computed_tokens + tokens) - self.blocks(request.computed_tokens)
+        wanted = self._pages.held(request.computed_tokens, tokens) - self._held(request)
         if wanted > self.free:
             return False
         self.take(wanted)
@@ -92,7 +124,8 @@ class KvCache:
 
     def give_back(self, request: Request, tokens: int) -> None:
         """Free the blocks that *request* got for *tokens* more tokens, which it will not compute."""
-        self._plain += self.blocks(request.computed_tokens + tokens) - self.blocks(request.computed_tokens)
+        if tokens:
+            self._plain += self._pages.held(request.computed_tokens, tokens) - self._held(request)
 
     def hits(self, request: Request) -> int:
         """Return the tokens of *request*'s prompt that the prefix cache holds; at least one is left to compute."""
@@ -103,7 +136,7 @@ class KvCache:
         limit = (request.input_tokens - 1) // self.block_size
         found = 0
         for key in chain.shared[:limit]:
-            if key not in self._users and key not in self._lru:
+            if not self._has(key):
                 return found * self.block_size
             found += 1
         if chain.tail in self._lru or chain.tail in self._users:
@@ -130,19 +163,26 @@ class KvCache:
 
         So it does if there would not be enough for *room* tokens instead, or if fewer than *spare* blocks were left.
         """
-        hit = hit_tokens // self.block_size
-        new = self.blocks(hit_tokens + tokens) - hit
-        free = self.free - spare - (self.blocks(hit_tokens + room) - hit - new if room > tokens else 0)
+        hit, pages = hit_tokens // self.block_size, self._pages
+        chain = self._chain(request) if hit else None
+        far = [key for key in chain.shared[:hit] if key not in self._users and key not in self._lru] if chain else []
+        near = hit - len(far)
+        new = pages.held(hit_tokens, tokens) - near * pages.full
+        free = self.free - spare
+        if room > tokens:
+            all_of_it = min(pages.held(hit_tokens, room), pages.most(hit_tokens + room)) - near * pages.full
+            free -= max(all_of_it - new, 0)
         if new > free:
             return False
-        if hit:
-            chain = self._chain(request)
+        if chain is not None:
             shared = chain.shared[:hit]
-            idle = sum(key not in self._users for key in shared) + hit - len(shared)
-            if new > free - idle:
+            idle = sum(key in self._lru for key in shared) + hit - len(shared)
+            if new > free - idle * pages.full:
                 return False
             self._reuse(chain, shared, hit - len(shared))
             self._idle -= idle
+            for key in far:
+                self._load(key)
             if hit_tokens % self.block_size:
                 self._touch_tail(chain)
         request.computed_tokens = hit_tokens
@@ -156,8 +196,20 @@ class KvCache:
         """Key no block of *request*, whose content comes from another replica, before it is published."""
         self._expected.add(request)
 
+    def computed(self, request: Request, tokens: int) -> None:
+        """Count *tokens* more of *request* as computed and publish them; at the end of an iteration that did so."""
+        self.pass_by(request, tokens)
+        self.publish(request)
+
+    def pass_by(self, request: Request, tokens: int) -> None:
+        """Count *tokens* more of *request* as computed, and free what its windows have left behind."""
+        before = request.computed_tokens
+        request.computed_tokens += tokens
+        if self._pages.windows:
+            self._plain += self._pages.left_behind(before, request.computed_tokens)
+
     def publish(self, request: Request) -> None:
-        """Key the blocks that *request* has filled; called at the end of an iteration that computed prompt tokens.
+        """Key the blocks that *request* has filled.
 
         The keys of an answer can wait until it leaves, or somebody comes to whom it is a part of the prompt.
         """
@@ -166,9 +218,41 @@ class KvCache:
             self._publish_writers(request)
             self._key(request)
 
+    def take_load_s(self) -> float:
+        """Return how long what was hit elsewhere or is swapped takes to move, and forget it [s]."""
+        load_s, self._load_s = self._load_s, 0.0
+        return load_s
+
+    def swap_out(self, request: Request) -> bool:
+        """Move the blocks of *request*, which is preempted, to the host's memory; return False if they do not fit."""
+        held = self._held(request)
+        if held > self._swap_free:
+            return False
+        self._swap_free -= held
+        self._load_s += held * self._swap.block_s
+        request.swapped_blocks = held
+        self.release(request)
+        return True
+
+    def swap_in(self, request: Request, tokens: int, *, spare: int = 0) -> bool:
+        """Bring *request* back with room for *tokens* more; return False if fewer than *spare* blocks were left."""
+        wanted = self._pages.held(request.computed_tokens, tokens)
+        if wanted > self.free - spare:
+            return False
+        self.take(wanted)
+        self._load_s += request.swapped_blocks * self._swap.block_s
+        self._forget_swapped(request)
+        if self.prefix_caching:
+            self._key(request)
+        return True
+
+    def _forget_swapped(self, request: Request) -> None:
+        self._swap_free += request.swapped_blocks
+        request.swapped_blocks = 0
+
     def release(self, request: Request) -> None:
         """Free all blocks of *request*, which has finished or is preempted; its `computed_tokens` are up to date."""
-        held = self.blocks(request.computed_tokens)
+        held, request.rejected_tokens = self._held(request), 0
         if not self.prefix_caching:
             self._plain += held
             self._expected.discard(request)
@@ -182,9 +266,9 @@ class KvCache:
             self._expected.remove(request)
         else:
             self._keep_tail(request, chain)
-        self._plain += held - len(chain.held)
+        self._plain += held - len(chain.held) * self._pages.full
         for run in chain.retire():
-            self._plain -= run.count
+            self._plain -= run.count * self._pages.full
             self._idle += run.count
             self._lru[run] = next(self._frees)
         for key in reversed(chain.held):
@@ -192,9 +276,13 @@ class KvCache:
         chain.held.clear()
         chain.keyed = 0
 
+    def _held(self, request: Request) -> int:
+        return self._pages.held(request.computed_tokens, request.rejected_tokens)
+
     def forget(self, request: Request) -> None:
         """Drop what is known of a *request* that never comes back; its keyed blocks stay until they are evicted."""
         self._chains.pop(request, None)
+        self._forget_swapped(request)
 
     def _chain(self, request: Request) -> Chain:
         chain = self._chains.get(request)
@@ -227,6 +315,7 @@ class KvCache:
             if key not in self._users and key not in self._lru:  # else a duplicate, which stays without a key
                 self._users[key] = 1
                 chain.held.append(key)
+                self._keyed(key)
         chain.key_own(max(chain.keyed, len(chain.shared)), filled)
         chain.keyed = max(chain.keyed, filled)
 
@@ -234,7 +323,7 @@ class KvCache:
         for key in shared:
             users = self._users.get(key, 0)
             if not users:
-                del self._lru[key]
+                self._lru.pop(key, None)
             self._users[key] = users + 1
         for run in chain.reuse_own(own):
             del self._lru[run]
@@ -274,3 +363,19 @@ class KvCache:
             del self._lru[oldest]
             if isinstance(oldest, Run):
                 oldest.count = 0
+            else:
+                self._evicted(oldest)
+
+    def _has(self, key: int) -> bool:
+        """Tell whether a block with *key* can be hit."""
+        return key in self._users or key in self._lru
+
+    def _load(self, key: int) -> None:
+        """Bring the block with *key* into the pool, which has it no more; only a cache with tiers can."""
+        raise NotImplementedError
+
+    def _keyed(self, key: int) -> None:
+        """Note that a block got *key*."""
+
+    def _evicted(self, key: int) -> None:
+        """Note that the block with *key* is evicted."""

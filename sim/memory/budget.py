@@ -138,7 +138,11 @@ def _slots(deployment: Deployment, engine: SlotMemory, layers: range, state_byte
 
 
 def _weights(deployment: Deployment, layers: range, engine: Activations) -> float:
-    return stage_weight_bytes(deployment.model, deployment.quantization, deployment.parallelism, layers, engine)
+    """Return the weights of one rank [B]; what drafts is cut over the ranks of the last stage."""
+    own = stage_weight_bytes(deployment.model, deployment.quantization, deployment.parallelism, layers, engine)
+    if deployment.draft is None or layers.stop != deployment.model.num_layers:
+        return own
+    return own + deployment.draft.weight_bytes / deployment.parallelism.tp
 
 
 def captured_sizes(max_num_seqs: int, max_size: int) -> int:

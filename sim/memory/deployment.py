@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sim.memory.limits import Limits
+from sim.profiles.draft import Draft
 from sim.profiles.engine_memory import EngineMemory
 from sim.profiles.hardware import Hardware
 from sim.profiles.model import Model
@@ -16,7 +17,7 @@ __all__ = ["Deployment", "kv_dtype_of"]
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A model on one replica's accelerators, under one engine version."""
+    """A model on one replica's accelerators, under one engine version, and what drafts for it."""
 
     model: Model
     hardware: Hardware
@@ -24,6 +25,7 @@ class Deployment:
     parallelism: Parallelism
     memory: EngineMemory
     limits: Limits
+    draft: Draft | None = None
 
     @property
     def dtype(self) -> str:

@@ -15,6 +15,7 @@ from sim.memory.kv_groups import KvGroup
 from sim.memory.limits import Limits
 from sim.memory.pool import Pool, pool
 from sim.memory.stages import obstacles, stages
+from sim.profiles.draft import Draft
 from sim.profiles.engine_memory import EngineMemory, ProfiledMemory, SlotMemory
 from sim.profiles.hardware import Hardware
 from sim.profiles.model import Model
@@ -34,9 +35,10 @@ def plan_memory(
     parallelism: Parallelism,
     memory: EngineMemory,
     limits: Limits,
+    draft: Draft | None = None,
 ) -> MemoryPlan:
     """Divide the memory of every rank; what does not fit is said by the plan, and raised by its `require`."""
-    return plan(Deployment(model, hardware, quantization, parallelism, memory, limits))
+    return plan(Deployment(model, hardware, quantization, parallelism, memory, limits, draft))
 
 
 def plan(deployment: Deployment) -> MemoryPlan:

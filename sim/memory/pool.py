@@ -32,7 +32,7 @@ class Pool:
 
 
 def pool(deployment: Deployment) -> Pool:
-    """Return the pool that the deployment's engine would make.
+    """Return the pool that the deployment's engine would make; a block has room for the layers that draft, too.
 
     vLLM pages everything. The others set the states of linear layers aside for every sequence; llama.cpp also the
     windows, while SGLang gives windowed layers a pool of fewer tokens.
@@ -44,9 +44,12 @@ def pool(deployment: Deployment) -> Pool:
     aside = [deployment.limits.max_num_seqs * sum(apart for _, apart in layer) for layer in kept]
     groups = _groups(deployment, pooled)
     cuts = stages(deployment.model, deployment.parallelism.pp)
+    block_bytes = [stage_block_bytes(groups, cut) for cut in cuts]
+    if deployment.draft is not None and groups:
+        block_bytes[-1] += deployment.draft.token_bytes(kv_dtype) / tp * max(group.block_size for group in groups)
     return Pool(
         groups,
-        block_bytes=tuple(stage_block_bytes(groups, cut) for cut in cuts),
+        block_bytes=tuple(block_bytes),
         state_bytes=tuple(sum(aside[index] for index in cut) for cut in cuts),
     )
 

@@ -49,7 +49,8 @@ def _decoded_by_second(strides: StrideRows, origin_s: float) -> tuple[Ints, Floa
     """Return seconds since *origin_s* and the tokens decoded in them; a second can occur many times."""
     some = strides.decodes > 0
     clock = _Clock(strides.start_s[some] - origin_s, strides.first_s[some], strides.growth_s[some])
-    iterations, decodes = strides.iterations[some], strides.decodes[some]
+    iterations = strides.iterations[some]
+    emitted = strides.emitted[some] / iterations  # in each of them
     every = np.arange(len(iterations))
     first = np.floor(clock.end_s(every, np.ones_like(iterations))).astype(np.int64)
     spanned = np.floor(clock.end_s(every, iterations)).astype(np.int64) - first + 1
@@ -64,7 +65,7 @@ def _decoded_by_second(strides: StrideRows, origin_s: float) -> tuple[Ints, Floa
     terms = ended - np.where(step == 0, 0, np.roll(ended, 1))
     return (
         np.concatenate([single, second]),
-        np.concatenate([decodes[stride].astype(np.float64), decodes[many] * terms]),
+        np.concatenate([emitted[stride], emitted[many] * terms]),
     )
 
 

@@ -38,6 +38,10 @@ class PoolContext:
     kv_blocks, block_size
         Pool of one replica [blocks] and tokens in a block; without the latter, a stride counts as if it held from its
         start the blocks that it holds at its end.
+    draft_tokens
+        Length of the drafts of speculative decoding; 0 without it [tokens].
+    single_steps
+        Why every iteration was simulated by itself, if it was.
     gpu_price, gpu_power
         Price by the hour and power draw of one GPU, if known.
     attention_ranks
@@ -56,6 +60,8 @@ class PoolContext:
     block_size: float = math.inf
     name: str = ""
     first: int = 0
+    draft_tokens: int = 0
+    single_steps: str = ""
     gpu_price: GpuPrice | None = None
     gpu_power: GpuPower | None = None
     attention_ranks: int = 1

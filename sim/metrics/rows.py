@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sim.batch import Blocked
 from sim.request import Request, Status
 
-__all__ = ["Blocked", "RequestRows", "StrideLog", "StrideRows"]
+__all__ = ["COLUMNS", "Blocked", "RequestRows", "StrideLog", "StrideRows"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -131,6 +131,7 @@ class StrideRows:
     iterations: Ints
     decodes: Ints
     decode_context_tokens: Ints  # of the first iteration, its new tokens included
+    emitted: Ints  # tokens that the decodes emit: one in each iteration, more where drafts are accepted
     chunks: Ints
     prefill_tokens: Ints
     steady_gaps: Ints  # sequences that emitted as the stride began, so that its first iteration is a gap of theirs
@@ -139,6 +140,7 @@ class StrideRows:
     kv_blocks: Ints  # in use at the end of the stride, before finished requests free theirs
     preempted: Ints  # preemptions when the stride was scheduled
     blocked: Ints  # a `Blocked`
+    together: Ints  # iterations that were simulated in one event with those of this row
     odd_gaps_s: Floats  # gaps between tokens that are no single iteration; no relation to the rows
     odd_gap_counts: Ints  # how many sequences had each of them
 
@@ -150,23 +152,24 @@ class StrideRows:
 
     def where(self, chosen: NDArray[np.bool_]) -> StrideRows:
         """Return the *chosen* rows; odd gaps belong to no row and are left out."""
-        columns: dict[str, Any] = {name: getattr(self, name)[chosen] for name in _COLUMNS}
+        columns: dict[str, Any] = {name: getattr(self, name)[chosen] for name in COLUMNS}
         return StrideRows(**columns, odd_gaps_s=np.empty(0), odd_gap_counts=np.empty(0, dtype=np.int64))
 
 
-_COLUMNS = tuple(StrideRows.__dataclass_fields__)[:-2]
+COLUMNS = tuple(StrideRows.__dataclass_fields__)[:-2]
+"""What a row says of a stride, in order."""
 _FLOATS = ("start_s", "first_s", "growth_s")
 
 
 @dataclass(slots=True)
 class StrideLog:
-    """Collects stride rows as packed doubles (120 bytes a row), since a long run has millions."""
+    """Collects stride rows as packed doubles (136 bytes a row), since a long run has millions."""
 
     _cells: array[float] = field(default_factory=lambda: array("d"))
     _odd_gaps: array[float] = field(default_factory=lambda: array("d"))
 
-    def add(self, row: tuple[float, ...]) -> None:
-        """Append one *row*, its cells in the order of `StrideRows`."""
+    def add(self, row: Iterable[float]) -> None:
+        """Append one *row* or several, cells in the order of `COLUMNS`."""
         self._cells.extend(row)
 
     def odd_gap(self, gap_s: float, count: int = 1) -> None:
@@ -175,10 +178,10 @@ class StrideLog:
 
     def rows(self) -> StrideRows:
         """Return everything logged so far, in the order of logging."""
-        table = np.frombuffer(self._cells, dtype=np.float64).reshape(-1, len(_COLUMNS))
+        table = np.frombuffer(self._cells, dtype=np.float64).reshape(-1, len(COLUMNS))
         columns: dict[str, Any] = {
             name: table[:, place].copy() if name in _FLOATS else table[:, place].astype(np.int64)
-            for place, name in enumerate(_COLUMNS)
+            for place, name in enumerate(COLUMNS)
         }
         odd = np.array(self._odd_gaps).reshape(-1, 2)
         return StrideRows(**columns, odd_gaps_s=odd[:, 0], odd_gap_counts=odd[:, 1].astype(np.int64))

@@ -85,6 +85,9 @@ class Summary:
     prefix_hit_rate: float
     kv_utilization_mean: float
     kv_utilization_peak: float
+    kv_waste: float
+    acceptance_length: float | None
+    acceptance_rate: float | None
     running_mean: float
     num_gpus: float
     fleet: FleetSummary | None
@@ -103,6 +106,8 @@ class Summary:
     intervals: dict[str, Interval]
     warnings: tuple[str, ...]
     engine_iterations: int
+    iterations_in_strides: int
+    single_steps: str
     simulated_s: float
     wall_s: float
     transfers: TransferRows | None = None
@@ -133,6 +138,9 @@ class Summary:
             "prefix_hit_rate": self.prefix_hit_rate,
             "kv_utilization_mean": self.kv_utilization_mean,
             "kv_utilization_peak": self.kv_utilization_peak,
+            "kv_waste": self.kv_waste,
+            "spec_decode_acceptance_length": self.acceptance_length,
+            "spec_decode_acceptance_rate": self.acceptance_rate,
             "running_mean": self.running_mean,
             "output_tok_s_per_gpu": output_tok_s / self.num_gpus,
             "total_tok_s_per_gpu": total_tok_s / self.num_gpus,
@@ -156,6 +164,8 @@ class Summary:
             "intervals": {key: list(interval) for key, interval in self.intervals.items()},
             "warnings": list(self.warnings),
             "engine_iterations": self.engine_iterations,
+            "iterations_in_strides": self.iterations_in_strides,
+            "single_steps": self.single_steps or None,
             "simulated_s": self.simulated_s,
             "wall_s": self.wall_s,
         }
@@ -232,6 +242,8 @@ def summarise(
         prefix_hit_rate=_prefix_hit_rate(requests),
         kv_utilization_mean=_ratio(kv_block_s, duration_s * kv_room),
         kv_utilization_peak=_peak(strides, kv_blocks),
+        kv_waste=_kv_waste(strides, block_size),
+        **_accepted(strides, of_replicas(pools, lambda pool: pool.draft_tokens)[strides.replica]),
         running_mean=_ratio(float(np.dot(strides.running, strides.duration_s)), duration_s),
         num_gpus=num_gpus,
         fleet=summarise_fleet(pools, requests, good),
@@ -256,6 +268,8 @@ def summarise(
             *_meaning_of(intervals, context.model_error),
         ),
         engine_iterations=int(strides.iterations.sum()),
+        iterations_in_strides=int(strides.iterations[strides.together > 1].sum()),
+        single_steps="; ".join(dict.fromkeys(pool.single_steps for pool in pools if pool.single_steps)),
         simulated_s=end_s,
         wall_s=context.wall_s,
         transfers=transfers,
@@ -311,6 +325,32 @@ def _common(prices: Sequence[GpuPrice | None]) -> GpuPrice | None:
 def _mean_blocks(strides: StrideRows, block_size: NDArray[np.float64]) -> NDArray[np.float64]:
     """Average the blocks in use over each stride: each iteration before the last held *decodes* tokens less."""
     return strides.kv_blocks - strides.decodes * (strides.iterations - 1) / (2 * block_size)
+
+
+def _kv_waste(strides: StrideRows, block_size: NDArray[np.float64]) -> float:
+    """Return the share of the held blocks' room that holds no token, over the time of iterations that only decode.
+
+    Blocks that several requests share count once and their tokens for each of them, which can hide all of it.
+    """
+    alone = (strides.decodes > 0) & (strides.chunks == 0) & np.isfinite(block_size)
+    if not alone.any():
+        return math.nan
+    tokens = strides.decode_context_tokens + strides.decodes * (strides.iterations - 1) / 2
+    blocks = _mean_blocks(strides, block_size)[alone]
+    held = float(np.dot(blocks * block_size[alone], strides.duration_s[alone]))
+    return max(1 - _ratio(float(np.dot(tokens[alone], strides.duration_s[alone])), held), 0.0)
+
+
+def _accepted(strides: StrideRows, draft_tokens: NDArray[np.float64]) -> dict[str, float | None]:
+    """Return tokens a verification, and accepted tokens a drafted one [%], as `vllm bench serve` prints them."""
+    drafts = strides.decodes * strides.iterations * (draft_tokens > 0)
+    if not drafts.any():
+        return {"acceptance_length": None, "acceptance_rate": None}
+    emitted, verified = int(strides.emitted[draft_tokens > 0].sum()), int(drafts.sum())
+    return {
+        "acceptance_length": emitted / verified,
+        "acceptance_rate": 100 * (emitted - verified) / float(np.dot(drafts, draft_tokens)),
+    }
 
 
 def _goodput(requests: RequestRows, context: RunContext, duration_s: float) -> float | None:

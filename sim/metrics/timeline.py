@@ -85,6 +85,6 @@ def _series(requests: RequestRows, strides: StrideRows, replica: int, edges_s: F
 
     levels = (strides.running[mine], strides.waiting[mine], strides.kv_blocks[mine])
     first, _ = np.histogram(requests.first_token_s[requests.replica == replica], edges_s)
-    tokens = in_windows((strides.decodes * strides.iterations)[mine].astype(np.float64)) + first
+    tokens = in_windows(strides.emitted[mine].astype(np.float64)) + first
     with np.errstate(divide="ignore", invalid="ignore"):  # a run of no length has windows of no length
         return np.array([*(in_windows(level * duration_s) for level in levels), tokens]) / window_s

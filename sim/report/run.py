@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sim.cluster import Engine
 from sim.experiment import Experiment, defaults_used
 from sim.profiles.engine import LATEST
 from sim.report.files import manifest_of, write_run
@@ -112,6 +113,17 @@ def _about(result: Result) -> Iterator[str]:
     yield f"{len(result.traffic.requests):,} requests, {arrivals.kind} arrivals{f' ({options})' if options else ''}"
 
 
+def _tables(engine: Engine) -> str:
+    """Say what a block holds: tokens, of all layers or of one of several tables."""
+    pages = engine.pages
+    if pages is None:
+        return f"of {engine.block_size} tokens"
+    kinds = [(pages.full, f"with all tokens in {pages.block_size}s")]
+    kinds += [(each.tables, f"with a window of {each.tokens} in {each.block_size}s") for each in pages.windows]
+    kinds += [(pages.states, "with a state")]
+    return f"({', '.join(f'{count} {what}' for count, what in kinds if count)} a sequence)"
+
+
 def _about_pool(title: str, pool: ReadyPool) -> Iterator[str]:
     experiment, setup, engine = pool.experiment, pool.setup, pool.setup.engine
     deployment, parallelism = experiment.deployment, experiment.deployment.parallelism
@@ -124,7 +136,7 @@ def _about_pool(title: str, pool: ReadyPool) -> Iterator[str]:
     release = f"{version} (defaults of {setup.version.since})" if version == LATEST else version
     flags = ", ".join(f"{name} {_yaml(value)}" for name, value in _telling(engine.scheduler))
     yield f"{experiment.engine.kind} {release}, {engine.scheduler.kind}{f' ({flags})' if flags else ''}"
-    blocks = f"{engine.num_blocks:,} KV blocks of {engine.block_size} tokens a replica"
+    blocks = f"{engine.num_blocks:,} KV blocks {_tables(engine)} a replica"
     if setup.memory is not None:
         weights, kv = format_bytes(setup.memory.weights_bytes), format_bytes(setup.memory.kv_bytes)
         blocks += f"; a GPU holds {weights} of weights and {kv} of KV cache"

@@ -118,6 +118,9 @@ def _statements(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "Fleet", _fleet(summary.fleet)
         if summary.fleet.replica_losses:
             yield "Losses", _losses(summary.fleet, slo=bool(summary.objectives))
+    if summary.acceptance_length is not None and summary.acceptance_rate is not None:
+        accepted = f"{_percent(summary.acceptance_rate / 100)} of the drafts accepted"
+        yield "Drafts", f"{number(summary.acceptance_length)} tokens a verification; {accepted}"
     if summary.cost_usd_per_mtok_output is not None:
         yield "Cost", _cost(summary, summary.cost_usd_per_mtok_output)
     if summary.energy_j_per_output_tok is not None:
@@ -164,7 +167,8 @@ def _kv_cache(summary: Summary) -> str:
     mean, peak = _percent(summary.kv_utilization_mean), _percent(summary.kv_utilization_peak)
     hits = _percent(summary.prefix_hit_rate)
     use = f"{mean} used on average, {peak} at most"
-    return f"{use}; prefix hits {hits}; {summary.preemptions:,} preemptions"
+    waste = "" if math.isnan(summary.kv_waste) else f", {_percent(summary.kv_waste)} of it empty"
+    return f"{use}{waste}; prefix hits {hits}; {summary.preemptions:,} preemptions"
 
 
 def _fleet(fleet: FleetSummary) -> str:
@@ -235,7 +239,9 @@ def _fairness(summary: Summary) -> str:
 
 def _effort(summary: Summary) -> str:
     time = f"{format_seconds(summary.simulated_s)} in {format_seconds(summary.wall_s)}"
-    return f"{time}, {summary.engine_iterations:,} engine iterations"
+    share = summary.iterations_in_strides / max(summary.engine_iterations, 1)
+    why = f": {summary.single_steps}" if summary.single_steps else ""
+    return f"{time}, {summary.engine_iterations:,} engine iterations, {_percent(share)} in strides{why}"
 
 
 def _percent(share: float) -> str:

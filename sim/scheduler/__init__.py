@@ -6,10 +6,23 @@ from sim.policy import union_of
 from sim.scheduler.base import Decision, Scheduler, State
 from sim.scheduler.queue import Queue
 from sim.scheduler.running import Running
+from sim.scheduler.speculating import Acceptances, Ahead, Speculating
+from sim.scheduler.tabled import Tabled
 
 if TYPE_CHECKING:
     AnyScheduler = Scheduler
 else:
     AnyScheduler = union_of(__name__, Scheduler)
 
-__all__ = ["AnyScheduler", "Decision", "Queue", "Running", "Scheduler", "State"]
+__all__ = [
+    "Acceptances",
+    "Ahead",
+    "AnyScheduler",
+    "Decision",
+    "Queue",
+    "Running",
+    "Scheduler",
+    "Speculating",
+    "State",
+    "Tabled",
+]

@@ -42,7 +42,8 @@ class State:
         self.running.load(request)
         self.kv.expect(request)
         self.loads.append((request, request.remote_tokens - hit))
-        request.computed_tokens, request.remote_tokens = request.remote_tokens, 0
+        self.kv.pass_by(request, request.remote_tokens - request.computed_tokens)
+        request.remote_tokens = 0
         request.cached_tokens -= hit  # it was looked up where the prompt was computed
 
 
@@ -110,6 +111,11 @@ class Scheduler(Policy):
         """Return what to keep of a replica between its iterations, as it is when nothing has run yet."""
         return None
 
+    @property
+    def longest_chunk(self) -> float:
+        """Most tokens of one sequence that an iteration computes; infinite where prompts are not cut."""
+        return math.inf
+
     def starts_at(self, waiting: deque[Request], *, more_to_come: bool) -> float:
         """Return when an idle replica should begin with those who wait [s]; the past means now."""
         return waiting[0].queued_s
@@ -133,7 +139,7 @@ class Scheduler(Policy):
     @staticmethod
     def _left(budget: int, state: State, decision: Decision) -> int:
         """Return what the decodes and the prompts of *decision* leave of *budget* tokens."""
-        return budget - state.running.decoding - sum([tokens for _, tokens in decision.prefills])
+        return budget - state.running.decode_tokens - sum([tokens for _, tokens in decision.prefills])
 
     def _decode_all(self, state: State) -> Decision | None:
         """Let every decode compute a token; return None, with nothing taken, where blocks lack."""
@@ -153,7 +159,7 @@ class Scheduler(Policy):
         if decision is None:
             return self._serve_in_order(state, budget, chunk)
         for request in list(running.prefilling):
-            tokens = chunk(request.prefill_tokens - request.computed_tokens, budget - running.decoding)
+            tokens = chunk(request.prefill_tokens - request.computed_tokens, budget - running.decode_tokens)
             if tokens:
                 self._make_room(state, request, tokens, decision, {})
             if tokens and request.admission >= 0:
@@ -167,7 +173,7 @@ class Scheduler(Policy):
         """
         first = next(iter(running.prefilling), None)
         last = first is None or (first is running.last and self.order != "priority")
-        return last and not running.stalled and running.decoding <= budget
+        return last and not running.stalled and running.decode_tokens <= budget
 
     def _serve_in_order(self, state: State, budget: int, chunk: Chunk = min) -> Decision:
         """Serve who runs one by one, as `_serve_running` says; slower, and always right."""
@@ -180,7 +186,10 @@ class Scheduler(Policy):
                 continue
             prefilling, stalled = request in running.prefilling, request in running.stalled
             running.settle(request)
-            tokens = (chunk if prefilling else min)(request.prefill_tokens - request.computed_tokens, budget)
+            if prefilling:
+                tokens = chunk(request.prefill_tokens - request.computed_tokens, budget)
+            else:
+                tokens = running.tokens_each if running.tokens_each <= budget else 0
             if not tokens:
                 if not prefilling and not stalled:
                     running.stall(request)
@@ -234,6 +243,12 @@ class Scheduler(Policy):
     @staticmethod
     def _evict(state: State, victim: Request, decision: Decision) -> None:
         """Let *victim* run no longer, and free its blocks."""
+        Scheduler._withdraw(state, victim, decision)
+        state.kv.release(victim)
+
+    @staticmethod
+    def _withdraw(state: State, victim: Request, decision: Decision) -> None:
+        """Let *victim*, which keeps its blocks for now, run no longer."""
         running = state.running
         if victim in decision.resumed:
             decision.resumed.remove(victim)
@@ -241,4 +256,3 @@ class Scheduler(Policy):
             decision.silenced.append(victim)
         decision.prefills = [(request, tokens) for request, tokens in decision.prefills if request is not victim]
         running.leave(victim)
-        state.kv.release(victim)

@@ -39,6 +39,11 @@ class ChunkedPrefill(InOrder):
     )
     watermark: float = Field(0.0, ge=0, lt=1, description="Share of the KV blocks that an admission must leave free.")
 
+    @property
+    def longest_chunk(self) -> float:
+        """Return the budget of an iteration."""
+        return self.max_num_batched_tokens
+
     def schedule(self, state: State) -> Decision:
         """Serve who runs; admit who waits, unless somebody was preempted."""
         longest = self.long_prefill_token_threshold or self.max_num_batched_tokens

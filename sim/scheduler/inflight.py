@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from pydantic import Field
@@ -34,6 +35,11 @@ class Inflight(InOrder):
         "guaranteed_no_evict", description="Reserve KV blocks for full lengths, or preempt: capacity_scheduler_policy."
     )
     chunked_context: bool = Field(False, description="Cut prompts into chunks: enable_chunked_prefill.")
+
+    @property
+    def longest_chunk(self) -> float:
+        """Return the budget of an iteration if prompts are cut."""
+        return self.max_num_batched_tokens if self.chunked_context else math.inf
 
     def never(self, request: Request, kv: KvCache) -> str:
         """Refuse a prompt that no iteration could compute."""
@@ -73,4 +79,4 @@ class Inflight(InOrder):
     def _has_capacity(self, state: State, request: Request) -> bool:
         if self.capacity_policy == "max_utilization":
             return True
-        return state.running.promised_blocks + state.kv.blocks(request.total_tokens) <= state.kv.num_blocks
+        return state.running.promised_blocks + state.kv.most_blocks(request) <= state.kv.num_blocks

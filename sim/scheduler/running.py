@@ -44,7 +44,11 @@ class Running:
         What all admitted requests will have in the KV cache when each is as long as it gets.
     iteration
         Decode iterations done.
+    tokens_each
+        Tokens that each decode computes in an iteration.
     """
+
+    tokens_each = 1
 
     def __init__(self, block_size: int, windows: tuple[int, ...] = ()) -> None:
         self.order: dict[Request, None] = {}
@@ -73,7 +77,7 @@ class Running:
         """Take *request* in as the last admitted; it prefills first."""
         self._admissions += 1
         self.promised_tokens += request.total_tokens
-        self.promised_blocks += -(-request.total_tokens // len(self._new_blocks))
+        self.promised_blocks += self._most_blocks(request)
         request.admission, request.status = self._admissions, Status.RUNNING
         self.order[request] = self.prefilling[request] = None
 
@@ -87,7 +91,7 @@ class Running:
         """Remove *request*, which has finished or is preempted."""
         del self.order[request]
         self.promised_tokens -= request.total_tokens
-        self.promised_blocks -= -(-request.total_tokens // len(self._new_blocks))
+        self.promised_blocks -= self._most_blocks(request)
         for waiting in (self.prefilling, self.stalled, self.padding, self.loading):
             if request in waiting:
                 del waiting[request]
@@ -135,6 +139,19 @@ class Running:
         request.computed_tokens = self.iteration + request.decode_offset
         request.emitted_tokens = request.computed_tokens - request.input_tokens + 1
 
+    @property
+    def decode_tokens(self) -> int:
+        """Tokens that all decodes compute in an iteration."""
+        return self.decoding * self.tokens_each
+
+    def computed_tokens(self, request: Request) -> int:
+        """Return the tokens that *request*, which decodes, has computed."""
+        return self.iteration + request.decode_offset
+
+    def emits(self, iterations: int) -> int:
+        """Return the tokens that the decodes emit in the next *iterations*."""
+        return self.decoding * iterations
+
     def context_tokens(self) -> int:
         """Return the sum over the decodes of their tokens after the next iteration."""
         return self.decoding * (self.iteration + 1) + self._offsets
@@ -160,6 +177,20 @@ class Running:
             if left < 0:
                 return cycles * size + j
         return (cycles + 1) * size
+
+    def blocks_moved(self, iterations: int) -> tuple[int, int]:
+        """Return the most blocks that *iterations*, whose first has its own, lack at a time, and in the end."""
+        blocks = self.new_blocks(iterations - 1, after=1) if iterations > 1 else 0
+        return blocks, blocks
+
+    def within(self, iterations: int, free: int, *, till_more: bool) -> int:
+        """Return for how many of *iterations*, whose first has its own, *free* further blocks suffice.
+
+        With *till_more*, stop before one that begins with more free blocks than the first: there is none.
+        """
+        if self.new_blocks(iterations - 1, after=1) > free:
+            return 1 + self.affordable(free, after=1)
+        return iterations
 
     def window_tokens(self) -> tuple[int, ...]:
         """Return `context_tokens` capped at each window."""
@@ -187,6 +218,9 @@ class Running:
             done.append(heapq.heappop(self._finishes)[3])
             self._drop_stale()
         return done
+
+    def _most_blocks(self, request: Request) -> int:
+        return -(-(request.total_tokens + self.tokens_each - 1) // len(self._new_blocks))
 
     def _drop_stale(self) -> None:
         finishes = self._finishes

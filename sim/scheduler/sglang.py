@@ -74,6 +74,11 @@ class Sglang(Scheduler):
         False, description="Longest cached prompt first, while at most 128 wait: schedule_policy lpm."
     )
 
+    @property
+    def longest_chunk(self) -> float:
+        """Return the budget of an iteration."""
+        return self.max_num_batched_tokens
+
     def notes(self) -> _Notes:
         """Return the notes on a replica that has not run yet."""
         return _Notes(self._initial_ratio)
@@ -99,7 +104,7 @@ class Sglang(Scheduler):
             decision = self._decode_all(state) or decision
             if not decision.decodes:
                 return decision
-        budget = self.max_num_batched_tokens - (running.decoding if decision.decodes else 0)
+        budget = self.max_num_batched_tokens - (running.decode_tokens if decision.decodes else 0)
         if running.prefilling:
             budget = self._continue_prompt(state, decision, budget)
         if budget > 0:
@@ -196,8 +201,7 @@ class Sglang(Scheduler):
 
     def _reserved_tokens(self, running: Running, ratio: float) -> float:
         """Return what is reserved for the answers of those who decode; visits each, as the engine does."""
-        done = running.iteration + 1
-        left = (request.total_tokens - done - request.decode_offset for request in _decodes(running))
+        left = (request.total_tokens - 1 - running.computed_tokens(request) for request in _decodes(running))
         reserved = sum(min(tokens, self.clip_max_new_tokens) for tokens in left)
         return ratio * (reserved + sum(map(self._answer, running.loading)))
 

@@ -32,10 +32,16 @@ class Slots(InOrder):
     max_num_seqs: int = Field(4, ge=1, description="Slots: --parallel, OLLAMA_NUM_PARALLEL.")
     unified: bool = Field(False, description="Slots share the whole context: --kv-unified.")
 
+    @property
+    def longest_chunk(self) -> float:
+        """Return the budget of an iteration."""
+        return self.max_num_batched_tokens
+
     def never(self, request: Request, kv: KvCache) -> str:
         """Refuse what is longer than a slot's share of the context."""
         share = kv.num_blocks * kv.block_size // (1 if self.unified else self.max_num_seqs)
-        return f"{request.total_tokens} tokens exceed the {share} of a slot" if request.total_tokens > share else ""
+        tokens = request.total_tokens + kv.draft_tokens
+        return f"{tokens} tokens exceed the {share} of a slot" if tokens > share else ""
 
     def schedule(self, state: State) -> Decision:
         """Serve the busy slots, then fill the free ones."""

@@ -49,9 +49,9 @@ class Static(Scheduler):
         kv, waiting = state.kv, state.waiting
         batch: list[tuple[Request, int]] = []
         room = kv.num_blocks
-        while waiting and len(batch) < self.batch_size and kv.blocks(waiting[0].total_tokens) <= room:
+        while waiting and len(batch) < self.batch_size and kv.most_blocks(waiting[0]) <= room:
             request = waiting.popleft()
-            room -= kv.blocks(request.total_tokens)
+            room -= kv.most_blocks(request)
             hit = kv.hits(request)
             kv.admit(request, hit, request.prefill_tokens - hit)
             state.running.admit(request)

@@ -96,7 +96,7 @@ class TokenBudget(Scheduler):
         for count, request in enumerate(islice(state.waiting, self.max_num_seqs - len(running))):
             prompts += request.input_tokens
             tokens += request.total_tokens
-            blocks += kv.blocks(request.total_tokens)
+            blocks += kv.most_blocks(request)
             if prompts > self.max_num_batched_tokens:
                 return count, Blocked.TOKEN_BUDGET
             if tokens > self._total_tokens(kv) or blocks > kv.num_blocks:

@@ -10,6 +10,7 @@ from sim.errors import did_you_mean
 from sim.experiment import EngineOptions, Experiment
 from sim.policy import kinds_of
 from sim.profiles.engine import EngineVersion
+from sim.profiles.engine_memory import ProfiledMemory
 from sim.profiles.hardware import Hardware
 from sim.profiles.model import Model
 from sim.scheduler import Scheduler
@@ -51,12 +52,26 @@ def decide(experiment: Experiment, model: Model, hardware: Hardware, version: En
     return Flags(
         scheduler=_scheduler(experiment, version, hardware, max_model_len),
         gpu_memory_utilization=flag("gpu_memory_utilization"),
-        prefix_caching=flag("prefix_caching"),
+        prefix_caching=_prefix_caching(experiment, model, version),
         cache_generated=flag("cache_generated"),
         partial_reuse=flag("partial_reuse"),
         block_size=flag("block_size"),
         max_model_len=max_model_len,
     )
+
+
+def _prefix_caching(experiment: Experiment, model: Model, version: EngineVersion) -> bool:
+    """Return whether prefixes are kept: not where linear layers have states, which vLLM keeps for nobody else.
+
+    Prefix caching of such models is off by default there, and found nothing in releases up to 0.26 (vllm-project/vllm
+    #25874, #51198).
+    """
+    written = experiment.engine.prefix_caching
+    if not isinstance(version.memory, ProfiledMemory) or not model.state_bytes_per_sequence:
+        return version.prefix_caching if written is None else written
+    if written:
+        raise experiment.error("engine.prefix_caching", f"the states of {model.name} are not cached; leave it out")
+    return False
 
 
 def _scheduler(experiment: Experiment, version: EngineVersion, hardware: Hardware, max_model_len: int) -> Scheduler:

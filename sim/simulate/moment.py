@@ -53,7 +53,7 @@ def moment_of(result: Result, share: float = 0.5) -> Moment | None:
     row = _row(strides, share)
     replica = int(strides.replica[row])
     cost = next(pool for pool in reversed(result.pools) if pool.first <= replica).setup.engine.cost
-    batch = batch_of(strides, row, cost.windows)
+    batch = batch_of(strides, row, cost)
     operations = cost.operations(batch) if isinstance(cost, RooflineStep) else {}
     return Moment(float(strides.start_s[row]), replica, batch, cost.breakdown(batch), operations)
 

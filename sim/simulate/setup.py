@@ -16,6 +16,7 @@ from sim.experiment import Experiment
 from sim.memory import Limits, MemoryPlan, nearest_fits, plan_memory
 from sim.moe.mixture import Mixture
 from sim.profiles.calibrated_engine import EngineConstants
+from sim.profiles.draft import Draft
 from sim.profiles.engine import Engine as EngineProfile
 from sim.profiles.engine import EngineVersion
 from sim.profiles.hardware import Hardware
@@ -31,7 +32,9 @@ from sim.profiles.library import (
 )
 from sim.profiles.model import Model
 from sim.scheduler import Scheduler
+from sim.simulate.block_tables import pages_of
 from sim.simulate.flags import Flags, decide
+from sim.simulate.offload import swap_of, tiers_of
 from sim.simulate.support import require_support
 
 __all__ = ["Setup", "constants_name", "memory_plan", "prepare"]
@@ -51,6 +54,8 @@ class Setup:
         What serving runs say of the engine's own code; None: the version's own values hold.
     engine
         What every replica runs.
+    draft
+        The model that drafts for the one that is served; None where none does.
     """
 
     model: Model
@@ -60,6 +65,7 @@ class Setup:
     memory: MemoryPlan | None
     constants: EngineConstants | None
     engine: Engine
+    draft: Draft | None = None
 
     @property
     def stream_lag_iterations(self) -> float:
@@ -69,7 +75,7 @@ class Setup:
     def with_constants(self, experiment: Experiment, constants: EngineConstants) -> Setup:
         """Return the same with other *constants*, so that a fit need not plan the memory again."""
         version = constants.applied_to(self.version)
-        cost = _cost(experiment, self.model, self.hardware, version, constants)
+        cost = _cost(experiment, self.model, self.hardware, version, constants, self.draft)
         return replace(self, version=version, constants=constants, engine=replace(self.engine, cost=cost))
 
 
@@ -86,18 +92,25 @@ def prepare(experiment: Experiment) -> Setup:
     model, hardware, version, constants = _profiles(experiment)
     flags = decide(experiment, model, hardware, version)
     blocks = experiment.engine.num_gpu_blocks_override
-    memory = None if blocks else memory_plan(experiment, model, hardware, version, flags)
+    draft = _draft(experiment, model, flags)
+    memory = None if blocks else memory_plan(experiment, model, hardware, version, flags, draft)
+    paged = experiment.engine.kv_layout == "paged"
+    pages = None if memory is None or not paged else pages_of(memory, flags.scheduler.longest_chunk)
     if memory is not None:
-        blocks = _blocks(memory)
-    block_size = flags.block_size if memory is None else memory.block_size
-    if experiment.engine.kv_layout == "contiguous":
+        blocks = _blocks(memory) if pages is None else _fitting(memory).num_blocks
+    block_size = pages.block_size if pages else memory.block_size if memory else flags.block_size
+    if not paged:
         blocks, block_size = (blocks or 0) * block_size // flags.max_model_len, flags.max_model_len
+    prefix_caching = flags.prefix_caching and paged and (pages is None or pages.full > 0)
+    if experiment.engine.kv_offload is not None and not prefix_caching:
+        raise experiment.error("engine.kv_offload", "there is no prefix cache whose blocks it could keep")
+    speculative = experiment.engine.speculative
     engine = Engine(
         scheduler=flags.scheduler,
-        cost=_cost(experiment, model, hardware, version, constants),
+        cost=_cost(experiment, model, hardware, version, constants, draft),
         num_blocks=blocks or 0,
         block_size=block_size,
-        prefix_caching=flags.prefix_caching and experiment.engine.kv_layout == "paged",
+        prefix_caching=prefix_caching,
         cache_generated=flags.cache_generated,
         partial_blocks=flags.partial_reuse,
         max_model_len=flags.max_model_len,
@@ -107,8 +120,13 @@ def prepare(experiment: Experiment) -> Setup:
             queue_s=experiment.engine.queue_timeout_s or math.inf,
         ),
         attention_ranks=_attention_ranks(experiment, flags.scheduler),
+        pages=pages,
+        tiers=tiers_of(experiment, model, hardware, pages, block_size),
+        swap=swap_of(experiment, model, hardware, flags.scheduler, block_size),
+        write=experiment.engine.kv_offload.write if experiment.engine.kv_offload else "write_through",
+        acceptances=None if speculative is None else speculative.draws(experiment.seed),
     )
-    return Setup(model, hardware, version, flags, memory, constants, engine)
+    return Setup(model, hardware, version, flags, memory, constants, engine, draft)
 
 
 def _attention_ranks(experiment: Experiment, scheduler: Scheduler) -> int:
@@ -123,14 +141,23 @@ def _attention_ranks(experiment: Experiment, scheduler: Scheduler) -> int:
 
 def _blocks(memory: MemoryPlan) -> int:
     """Return the blocks of the pool, each of which holds its tokens in all layers; raise if the plan does not fit."""
+    longest = memory.deployment.limits.max_model_len
+    return round(_fitting(memory).max_concurrency * -(-longest // memory.block_size))
+
+
+def _fitting(memory: MemoryPlan) -> MemoryPlan:
     if not memory.fits:
         memory.require(nearest_fits(memory, map(load_hardware, names("hardware"))))
-    longest = memory.deployment.limits.max_model_len
-    return round(memory.max_concurrency * -(-longest // memory.block_size))
+    return memory
 
 
 def memory_plan(
-    experiment: Experiment, model: Model, hardware: Hardware, version: EngineVersion, flags: Flags
+    experiment: Experiment,
+    model: Model,
+    hardware: Hardware,
+    version: EngineVersion,
+    flags: Flags,
+    draft: Draft | None = None,
 ) -> MemoryPlan:
     """Return the memory of a replica, which may not fit; raise `ConfigError` for a window the model does not have."""
     if flags.max_model_len > model.max_position_embeddings:
@@ -148,7 +175,31 @@ def memory_plan(
     deployment = experiment.deployment
     if experiment.moe is not None:
         model = experiment.moe.stored(model, deployment.quantization)
-    return plan_memory(model, hardware, deployment.quantization, deployment.parallelism, version.memory, limits)
+    quantization, parallelism = deployment.quantization, deployment.parallelism
+    return plan_memory(model, hardware, quantization, parallelism, version.memory, limits, draft)
+
+
+def _draft(experiment: Experiment, model: Model, flags: Flags) -> Draft | None:
+    """Return the model that drafts, if any does; raise `ConfigError` where there can be none."""
+    speculative = experiment.engine.speculative
+    if speculative is None:
+        return None
+    each = 1 + speculative.num_speculative_tokens
+    budget = getattr(flags.scheduler, "max_num_batched_tokens", each)
+    if budget < each:
+        raise experiment.error(
+            "engine.speculative.num_speculative_tokens",
+            f"a sequence verifies {each} tokens at once, which max_num_batched_tokens {budget} never allows",
+        )
+    beside, quantization = experiment.folder, experiment.deployment.quantization
+    try:
+        return speculative.draft(model, quantization, lambda name: load_model(name, beside))
+    except ConfigError as problem:
+        raise experiment.error("engine.speculative.kind", problem.message) from None
+    except ProfileError as problem:
+        if problem.file is not None:
+            raise
+        raise experiment.error("engine.speculative.model", problem.message) from None
 
 
 def _profiles(experiment: Experiment) -> tuple[Model, Hardware, EngineVersion, EngineConstants | None]:
@@ -199,10 +250,13 @@ def _cost(
     hardware: Hardware,
     version: EngineVersion,
     constants: EngineConstants | None,
+    draft: Draft | None,
 ) -> StepCost:
-    deployment, beside = experiment.deployment, experiment.folder
+    deployment, beside, speculative = experiment.deployment, experiment.folder, experiment.engine.speculative
+    draft_s = (speculative and speculative.draft_s) or 0.0
+    draft_tokens = speculative.num_speculative_tokens if speculative else 0
     if not isinstance(experiment.cost_model, Roofline):
-        step: StepCost = experiment.cost_model.build()
+        step: StepCost = experiment.cost_model.build(draft_tokens=draft_tokens, draft_s=draft_s)
         return step
     calibrated = _named(experiment, "deployment.gpu", lambda: load_calibrated_hardware(deployment.gpu, beside))
     engine = load_engine(experiment.engine.kind, beside)
@@ -211,7 +265,17 @@ def _cost(
     quantization, parallelism = version.multiplied_on(hardware, deployment.quantization), deployment.parallelism
     try:
         return roofline.build(
-            model, hardware, quantization, parallelism, version, calibrated, mixture, library
+            model,
+            hardware,
+            quantization,
+            parallelism,
+            version,
+            calibrated,
+            mixture,
+            library,
+            draft=None if speculative and speculative.draft_s is not None else draft,
+            draft_tokens=draft_tokens,
+            draft_s=draft_s,
         )
     except ConfigError as problem:
         if problem.file is not None:

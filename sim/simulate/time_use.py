@@ -43,7 +43,7 @@ def prefill_share(strides: StrideRows, cost: StepCost) -> float:
     share = 0.0
     for batch, weight in sampled_batches(strides, cost):
         if batch.chunks:
-            alone = replace(batch, chunks=(), sampled=batch.decodes)
+            alone = replace(batch, chunks=(), sampled=batch.decodes * batch.tokens_each)
             answers_s = cost.pace(alone).first_s if batch.decodes else 0.0
             share += weight * max(0.0, 1 - answers_s / cost.pace(batch).first_s)
     return share
@@ -57,10 +57,10 @@ def sampled_batches(strides: StrideRows, cost: StepCost) -> Iterator[tuple[Batch
     at_s = (np.arange(_SAMPLES) + 0.5) / _SAMPLES * busy_s[-1]
     rows, counts = np.unique(np.searchsorted(busy_s, at_s), return_counts=True)
     for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
-        yield batch_of(strides, row, cost.windows), count / _SAMPLES
+        yield batch_of(strides, row, cost), count / _SAMPLES
 
 
-def batch_of(strides: StrideRows, row: int, windows: tuple[int, ...]) -> Batch:
+def batch_of(strides: StrideRows, row: int, cost: StepCost) -> Batch:
     """Return what the middle iteration of a stride computes; its chunks taken as equal and without a past."""
     chunks, tokens = int(strides.chunks[row]), int(strides.prefill_tokens[row])
     decodes = int(strides.decodes[row])
@@ -69,6 +69,7 @@ def batch_of(strides: StrideRows, row: int, windows: tuple[int, ...]) -> Batch:
         chunks=tuple(Chunk(tokens // chunks, 0) for _ in range(chunks)),
         decodes=decodes,
         decode_context_tokens=context,
-        decode_window_tokens=tuple(min(context, decodes * window) for window in windows),
-        sampled=decodes + chunks,
+        decode_window_tokens=tuple(min(context, decodes * window) for window in cost.windows),
+        sampled=decodes * cost.tokens_each + chunks,
+        tokens_each=cost.tokens_each,
     )

@@ -52,8 +52,10 @@ def model_error(
 
 
 def _pool_error(experiment: Experiment, setup: Setup, requests: RequestRows, strides: StrideRows) -> ModelError | None:
-    """Return the errors of one pool; None where the cost model is the user's own line."""
-    if experiment.cost_model.kind != "roofline" or TABLE not in names("calibrated/errors", experiment.folder):
+    """Return the errors of one pool; None where the cost model is the user's own line, or drafts are verified."""
+    if experiment.cost_model.kind != "roofline" or experiment.engine.speculative is not None:
+        return None
+    if TABLE not in names("calibrated/errors", experiment.folder):
         return None
     table = load_error_table(TABLE, experiment.folder)
     engine = load_engine(experiment.engine.kind, experiment.folder).name

@@ -39,7 +39,7 @@ def _most_sequences(setup: Setup, lengths: Lengths) -> int:
     scheduler, engine = setup.flags.scheduler, setup.engine
     tokens = lengths.mean_input + lengths.mean_output
     most = getattr(scheduler, "max_num_seqs", None) or getattr(scheduler, "batch_size", None) or _MOST_SEQUENCES
-    return max(1, min(int(most), int(engine.num_blocks * engine.block_size / tokens)))
+    return max(1, min(int(most), int(engine.room_tokens / tokens)))
 
 
 def _iteration_s(setup: Setup, lengths: Lengths, running: int) -> float:

@@ -220,7 +220,7 @@ def _overhead(setup: Setup) -> dict[str, float]:
 def _fit(tp: int, setup: Setup | InfeasibleError, context: int, peak: int) -> Fit:
     if not isinstance(setup, Setup):
         return Fit(tp, why_not=str(setup).split(". Nearest")[0])
-    tokens = setup.engine.num_blocks * setup.engine.block_size
+    tokens = setup.engine.room_tokens
     limit = getattr(setup.engine.scheduler, "max_num_seqs", None) or math.inf
     sequences = tokens / context if setup.memory is None else setup.memory.concurrency(context)
     replicas = math.ceil(peak * _HEADROOM[0] / min(sequences, limit))

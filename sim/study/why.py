@@ -109,7 +109,7 @@ def _waits(strides: StrideRows, busy_s: float) -> dict[str, float]:
 
 
 def _kv_tokens(pool: ReadyPool) -> int:
-    return pool.replicas * pool.setup.engine.num_blocks * pool.setup.engine.block_size
+    return pool.replicas * pool.setup.engine.room_tokens
 
 
 def _mean(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:

@@ -16,6 +16,7 @@ from sim.policy import kinds_of
 from sim.router import Router
 from sim.scheduler import Scheduler
 from sim.simulate import simulate
+from sim.speculation import Speculation
 from sim.workload.arrivals import ArrivalPolicy
 from sim.workload.lengths import LengthPolicy
 from sim.yamlfile import parse_yaml
@@ -28,6 +29,7 @@ PARTS = {
     "admission": "null",
     "cost_model": AFFINE,
     "engine.scheduler": "{kind: chunked_prefill, max_num_batched_tokens: 512, max_num_seqs: 16}",
+    "engine.speculative": "null",
     "router": "{kind: least_loaded}",
     "autoscaler": "",
     "workload.arrivals": "{kind: poisson, rate: 8}",
@@ -50,6 +52,12 @@ EXAMPLES = {
         "slots": "{kind: slots, max_num_batched_tokens: 256, max_num_seqs: 8, unified: true}",
         "static": "{kind: static, batch_size: 8, max_wait_s: 1 s}",
         "token_budget": "{kind: token_budget, max_num_batched_tokens: 1024, max_waiting_tokens: 10}",
+    },
+    "engine.speculative": {
+        "draft_model": "{kind: draft_model, model: Qwen/Qwen3-0.6B, num_speculative_tokens: 4, acceptance: 0.7}",
+        "eagle": "{kind: eagle, num_speculative_tokens: 3, acceptance: [0.7, 0.5, 0.3]}",
+        "mtp": "{kind: mtp, num_speculative_tokens: 1, acceptance: 0.8}",
+        "ngram": "{kind: ngram, num_speculative_tokens: 3, acceptance: 0.4, draft_s: 1 ms}",
     },
     "router": {
         "kv_aware": "{kind: kv_aware}",
@@ -102,6 +110,7 @@ KINDS = {
     "autoscaler": ("sim.autoscaler", Autoscaler),
     "cost_model": ("sim.cost", CostModel),
     "engine.scheduler": ("sim.scheduler", Scheduler),
+    "engine.speculative": ("sim.speculation", Speculation),
     "router": ("sim.router", Router),
     "workload.arrivals": ("sim.workload.arrivals", ArrivalPolicy),
     "workload.lengths": ("sim.workload.lengths", LengthPolicy),
@@ -154,9 +163,13 @@ def test_policy(part, kind, update_golden):
     autoscaler = f"autoscaler: {parts['autoscaler'][:-1]}{fast}" if parts["autoscaler"] else ""
     lengths = "" if kind in ("sessions", "trace") else f"lengths: {parts['workload.lengths']}"
     text = f"""
-model: Qwen/Qwen3-8B
+model: {"XiaomiMiMo/MiMo-7B-Base" if kind == "mtp" else "Qwen/Qwen3-8B"}
 deployment: {{gpu: H100-SXM-80GB, replicas: 2}}
-engine: {{version: "0.19", scheduler: {parts["engine.scheduler"]}, num_gpu_blocks_override: 200}}
+engine:
+  version: "0.19"
+  scheduler: {parts["engine.scheduler"]}
+  speculative: {parts["engine.speculative"]}
+  num_gpu_blocks_override: 200
 cost_model: {parts["cost_model"]}
 router: {parts["router"]}
 admission: {parts["admission"]}

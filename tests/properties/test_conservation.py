@@ -41,6 +41,26 @@ def test_a_replica_ends_as_it_began(kind):
     check()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_replica_that_verifies_drafts_ends_as_it_began(kind):
+    @random_runs(20)
+    @given(cases(kind, options=True, speculative=True))
+    def check(case):
+        ends_clean(case)
+
+    check()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_replica_whose_windows_free_blocks_ends_as_it_began(kind):
+    @random_runs(20)
+    @given(cases(kind, options=True, hybrid=True))
+    def check(case):
+        ends_clean(case)
+
+    check()
+
+
 @st.composite
 def crowds(draw, kind) -> Case:
     """Everybody asks at once for all of the pool, or nearly: nobody can run beside another for long."""

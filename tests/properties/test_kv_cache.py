@@ -15,7 +15,7 @@ from hypothesis.stateful import (
 )
 from serving import Ask, Case, cases, fate, random_runs, schedulers, serve
 
-from sim.kv import KvCache
+from sim.kv import KvCache, Pages, WindowTables
 from sim.policy import kinds_of
 from sim.request import Request
 from sim.scheduler import Scheduler
@@ -30,10 +30,17 @@ class Blocks(RuleBasedStateMachine):
     """
 
     @initialize(
-        size=st.sampled_from((1, 2, 4)), blocks=st.integers(1, 24), caching=st.booleans(), generated=st.booleans()
+        size=st.sampled_from((1, 2, 4)),
+        blocks=st.integers(1, 24),
+        caching=st.booleans(),
+        generated=st.booleans(),
+        full=st.integers(1, 2),
+        windows=st.lists(st.sampled_from([WindowTables(1, 1, 2), WindowTables(2, 8, 2)]), max_size=1),
+        states=st.integers(0, 1),
     )
-    def build(self, size, blocks, caching, generated):
-        self.kv = KvCache(blocks, size, prefix_caching=caching, cache_generated=generated)
+    def build(self, size, blocks, caching, generated, full, windows, states):
+        self.pages = Pages(size, full, tuple(windows), states)
+        self.kv = KvCache(blocks, size, prefix_caching=caching, cache_generated=generated, pages=self.pages)
         self.size, self.caching, self.generated = size, caching, caching and generated
         self.running: list[Request] = []
         self.preempted: list[Request] = []
@@ -50,9 +57,8 @@ class Blocks(RuleBasedStateMachine):
     def compute_tokens(self, request: Request, tokens: int) -> None:
         """Let *request*, whose blocks are taken, compute *tokens*, as an iteration does."""
         before = request.computed_tokens
-        request.computed_tokens += tokens
+        self.kv.computed(request, tokens)
         request.emitted_tokens = max(request.emitted_tokens, request.computed_tokens - request.input_tokens + 1)
-        self.kv.publish(request)
         known = request.computed_tokens if self.generated else min(request.computed_tokens, request.input_tokens)
         for block in range(before // self.size, known // self.size):
             key = self.content(request, (block + 1) * self.size)
@@ -90,7 +96,7 @@ class Blocks(RuleBasedStateMachine):
             self.compute_tokens(request, tokens)
         else:
             assert self.kv.free == free
-            assert self.kv.blocks(hit + tokens) > free  # with those that it hits, which may be free as well
+            assert self.pages.held(hit, tokens) > free  # with those that it hits, which may be free as well
             self.preempted.append(request)
 
     @precondition(lambda self: self.running)
@@ -135,7 +141,7 @@ class Blocks(RuleBasedStateMachine):
             return
         assert 0 <= self.kv.free <= self.kv.num_blocks
         assert self.kv.used + self.kv.free == self.kv.num_blocks
-        held = [self.kv.blocks(request.computed_tokens) for request in self.running]
+        held = [self.pages.held(request.computed_tokens) for request in self.running]
         assert max(held, default=0) <= self.kv.used <= sum(held)  # shared blocks count once
         if not self.caching:
             assert self.kv.used == sum(held)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from serving import Ask, Case, Closed, cases, closed_loops, fate, random_runs, serve
 
 from sim.batch import Batch
-from sim.cluster.stride import Stride
+from sim.cluster.stride import ListedStride, Stride
 from sim.cost import Affine, Pace
 from sim.metrics.rows import StrideRows
 from sim.policy import kinds_of
 from sim.router.least_loaded import LeastLoaded
-from sim.scheduler import Running, Scheduler
+from sim.scheduler import Running, Scheduler, Tabled
 from sim.scheduler.chunked_prefill import ChunkedPrefill
 from sim.scheduler.window import Window
 
@@ -29,9 +30,18 @@ class NoDelay:
     """What these test costs have in common; their constants are exact in binary."""
 
     windows: tuple[int, ...] = ()
+    tokens_each: int = 1
 
     def breakdown(self, batch: Batch) -> dict[str, float]:
         return {"all": self.pace(batch, (0,) * len(self.windows)).first_s}
+
+    def durations_s(self, batch: Batch, context_tokens, windows):
+        """The time of each iteration by itself."""
+        rows = zip(context_tokens.tolist(), *(row.tolist() for row in windows), strict=True)
+        batches = (
+            replace(batch, decode_context_tokens=row[0], decode_window_tokens=tuple(row[1:])) for row in rows
+        )
+        return np.array([self.pace(each, (0,) * len(self.windows)).first_s for each in batches])
 
     def limits(self, batch: Batch) -> dict[str, float]:
         return {"all": 1.0}
@@ -118,6 +128,38 @@ def test_same_times_with_every_option(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_same_times_with_drafts(kind):
+    check(cases(kind, speculative=True), 20)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_same_times_with_drafts_and_every_option(kind):
+    check(cases(kind, options=True, speculative=True), 20)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("speculative", [False, True], ids=["one token", "drafts"])
+def test_same_times_when_windows_free_their_blocks(kind, speculative):
+    check(cases(kind, options=True, speculative=speculative, hybrid=True), 12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_same_times_when_blocks_come_back_from_tiers(kind):
+    check(cases(kind, options=True, tiered=True), 15)
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_same_times_when_requests_are_swapped(hybrid):
+    check(cases("continuous", options=True, swapping=True, hybrid=hybrid), 30)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("cost", [Windowed(), Hosted()], ids=["windows", "host or GPU"])
+def test_same_times_with_drafts_when_the_pace_changes_within_a_batch(kind, cost):
+    check(cases(kind, longest=60, speculative=True), 6, cost=cost)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("cost", [Windowed(), Hosted()], ids=["windows", "host or GPU"])
 def test_same_times_when_the_pace_changes_within_a_batch(kind, cost):
     check(cases(kind, longest=60), 30, cost=cost)
@@ -195,8 +237,10 @@ def _one_more(real):
         (Running, "affordable", _one_more, {}),
         (Running, "next_finish", _one_more, {}),
         (Window, "next_crossing", _one_more, {"cost": Windowed()}),
+        (Tabled, "within", _one_more, {}),
+        (ListedStride, "iterations_until", _one_late, {}),
     ],
-    ids=["end_s", "iterations_until", "new_blocks", "affordable", "next_finish", "next_crossing"],
+    ids=["end_s", "iterations_until", "new_blocks", "affordable", "next_finish", "next_crossing", "drafts", "listed"],
 )
 def test_an_error_in_the_closed_form_is_found(monkeypatch, owner, method, wrong, how):
     monkeypatch.setattr(owner, method, wrong(getattr(owner, method)))
@@ -208,4 +252,5 @@ def test_an_error_in_the_closed_form_is_found(monkeypatch, owner, method, wrong,
             return True
         return False
 
-    find(cases("chunked_prefill"), differs, settings=settings(random_runs(150), phases=[Phase.generate]))
+    strategy = cases("chunked_prefill", speculative=owner in (Tabled, ListedStride))
+    find(strategy, differs, settings=settings(random_runs(150), phases=[Phase.generate]))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iteration_oracle import Job, Rules, simulate
+from iteration_oracle import Job, Rules, Table, Tables, simulate
 from serving import COSTS, Ask, Case, cases, fate, random_runs, schedulers, serve
 
 from sim.policy import kinds_of
 from sim.scheduler import Scheduler
 from sim.scheduler.chunked_prefill import ChunkedPrefill
 from sim.scheduler.continuous import Continuous
+from sim.speculation import Acceptance
 
 KINDS = ("chunked_prefill", "continuous", "static")
 
@@ -21,6 +23,9 @@ KINDS = ("chunked_prefill", "continuous", "static")
 def judged(case: Case) -> list[tuple]:
     """What becomes of the requests of *case* by the naive engine, in the form of `fate`."""
     jobs = [Job(index, **dataclasses.asdict(ask)) for index, ask in enumerate(case.asks)]
+    drafts = case.acceptances
+    for job in jobs if drafts else ():
+        job.accepted = tuple((drafts.emitted(job.index, job.output_tokens) - 1).tolist())
     names = {field.name for field in dataclasses.fields(Rules)}
     policy = case.scheduler.model_dump(include=names, exclude_none=True)
     rules = Rules(
@@ -29,9 +34,13 @@ def judged(case: Case) -> list[tuple]:
         block_size=case.block_size,
         prefix_caching=case.prefix_caching,
         cache_generated=case.cache_generated,
+        draft_tokens=drafts.tokens_each - 1 if drafts else 0,
+        tiers=tuple((tier.blocks, tier.block_s) for tier in case.tiers) if case.prefix_caching else (),
+        write_through=case.write == "write_through",
+        swap=(case.swap.blocks, case.swap.block_s) if case.swap else (0, 0.0),
         **COSTS,
     )
-    simulate(jobs, rules)
+    simulate(jobs, rules, tables_of(case, rules))
     return [
         (
             job.status,
@@ -41,6 +50,16 @@ def judged(case: Case) -> list[tuple]:
         )
         for job in jobs
     ]
+
+
+def tables_of(case: Case, rules: Rules) -> Tables | None:
+    pages = case.pages
+    if pages is None:
+        return None
+    tables = [Table(pages.block_size)] * pages.full
+    for each in pages.windows:
+        tables += [Table(each.block_size, each.tokens, each.chunked)] * each.tables
+    return Tables(rules, tables, pages.states)
 
 
 def agrees(case: Case) -> None:
@@ -62,6 +81,43 @@ def test_every_request_as_the_naive_engine_says(kind):
         agrees(case)
 
     check()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_drafts_are_verified_as_the_naive_engine_says(kind):
+    @random_runs(40)
+    @given(cases(kind, speculative=True))
+    def check(case):
+        agrees(case)
+
+    check()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("speculative", [False, True], ids=["one token", "drafts"])
+def test_windows_free_their_blocks_as_the_naive_engine_says(kind, speculative):
+    @random_runs(25)
+    @given(cases(kind, speculative=speculative, hybrid=True))
+    def check(case):
+        agrees(replace(case, prefix_caching=False, cache_generated=False))
+
+    check()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_blocks_come_back_from_tiers_as_the_naive_engine_says(kind):
+    @random_runs(40)
+    @given(cases(kind, tiered=True))
+    def check(case):
+        agrees(case)
+
+    check()
+
+
+@random_runs(60)
+@given(cases("continuous", swapping=True), st.booleans())
+def test_who_is_preempted_waits_in_the_memory_of_the_host_as_the_naive_engine_says(case, drafts):
+    agrees(replace(case, acceptances=Acceptance((0.7, 0.4)) if drafts else None))
 
 
 @st.composite

@@ -33,8 +33,7 @@ def hit_share(requests, blocks):
     for request in requests:
         hit = kv.hits(request)
         assert kv.admit(request, hit, request.input_tokens - hit)
-        request.computed_tokens = request.input_tokens
-        kv.publish(request)
+        kv.computed(request, request.input_tokens - hit)
         kv.release(request)
         kv.forget(request)
         hits += hit

@@ -64,7 +64,9 @@ def strides_of(*rows, odd_gaps=()):
     """Make strides from dictionaries; what they leave out is 0, but one iteration, and a gap for every decode."""
     log = StrideLog()
     for row in rows:
-        cells = _STRIDE | {"iterations": 1, "steady_gaps": row.get("decodes", 0)} | row
+        decodes, iterations = row.get("decodes", 0), row.get("iterations", 1)
+        implied = {"iterations": 1, "steady_gaps": decodes, "emitted": decodes * iterations, "together": iterations}
+        cells = _STRIDE | implied | row
         log.add(tuple(cells.values()))
     for gap_s, count in odd_gaps:
         log.odd_gap(gap_s, count)

@@ -18,6 +18,8 @@ text can be read in more than one way, this is the reading taken here:
 * `static` counts everybody's full length when it cuts the batch, shared blocks as often as they are shared,
   but takes blocks only as tokens are computed. Of a batch one request after the other is looked up and then
   takes its blocks.
+* With drafts, a decode computes the draft and one token more if the budget holds all of them, else nothing. It
+  keeps the blocks that it has taken when tokens are rejected. How many tokens a verification emits is given.
 * `static` waits from the arrival of the first of those who wait now. A request that will be refused is "to
   come" until it arrives, and waits for nobody after that.
 """
@@ -45,12 +47,18 @@ class Rules:
     per_token_s: float = 0.0
     per_context_token_s: float = 0.0
     per_seq_s: float = 0.0
+    draft_tokens: int = 0
+    tiers: tuple[tuple[int, float], ...] = ()  # blocks of room, and seconds to load one
+    write_through: bool = False
+    preemption_mode: str = "recompute"
+    swap: tuple[int, float] = (0, 0.0)  # blocks of room, and seconds to move one
 
 
 @dataclass(eq=False)
 class Block:
     users: int = 0
     key: tuple | None = None
+    away: bool = False  # in a tier, not in the pool
 
 
 @dataclass(eq=False)
@@ -63,6 +71,7 @@ class Job:
     output_tokens: int
     segments: tuple[tuple[str, int], ...] = ()
     output_segment: str | None = None
+    accepted: tuple[int, ...] = ()  # draft tokens, one number a verification
 
     status: str = "waiting"
     admitted_s: float = math.nan
@@ -72,6 +81,9 @@ class Job:
     cached_tokens: int = 0
     computed: int = 0
     emitted: int = 0
+    verified: int = 0
+    swapped: int = 0
+    decoding: bool = False
     blocks: list[Block] = field(default_factory=list)
 
     @property
@@ -100,13 +112,38 @@ class Pool:
         self.blank = [Block() for _ in range(rules.num_blocks)]
         self.idle: list[Block] = []
         self.by_key: dict[tuple, Block] = {}
+        self.tiers: list[list[tuple]] = [[] for _ in rules.tiers]  # keys, those that were used last at the end
+        self.load_s = 0.0
+
+    def keep(self, key: tuple) -> None:
+        """Keep a copy in the first tier, unless no other could use it; what is too much for one goes to the next."""
+        if any(token[0] == "own" or isinstance(token[0], tuple) for token in key):
+            return
+        for tier in self.tiers:
+            if key in tier:
+                tier.remove(key)
+        for tier, (room, _) in zip(self.tiers, self.rules.tiers, strict=True):
+            tier.append(key)
+            if len(tier) <= room:
+                return
+            key = tier.pop(0)
+
+    def load(self, key: tuple) -> None:
+        for tier, (_, seconds) in zip(self.tiers, self.rules.tiers, strict=True):
+            if key in tier:
+                tier.append(tier.pop(tier.index(key)))
+                self.load_s += seconds
+                return
 
     def hits(self, job: Job) -> list[Block]:
         found: list[Block] = []
         if self.rules.prefix_caching:
             content = job.content
             for number in range(1, (job.input_tokens - 1) // self.size + 1):
-                block = self.by_key.get(tuple(content[: number * self.size]))
+                key = tuple(content[: number * self.size])
+                block = self.by_key.get(key)
+                if block is None and any(key in tier for tier in self.tiers):
+                    block = Block(key=key, away=True)
                 if block is None:
                     break
                 found.append(block)
@@ -114,7 +151,7 @@ class Pool:
 
     def missing(self, job: Job, tokens: int) -> int:
         """Blocks that *job* lacks to hold *tokens* tokens."""
-        return math.ceil(tokens / self.size) - len(job.blocks)
+        return max(math.ceil(tokens / self.size) - len(job.blocks), 0)
 
     def can_take(self, count: int, but: list[Block] = ()) -> bool:
         """Whether *count* blocks are free, those of *but* spared."""
@@ -122,6 +159,9 @@ class Pool:
 
     def touch(self, job: Job, hits: list[Block]) -> None:
         for block in hits:
+            if block.away:
+                self.load(block.key)
+                continue
             if block.users == 0:
                 self.idle.remove(block)
             block.users += 1
@@ -134,9 +174,17 @@ class Pool:
             else:
                 block = self.idle.pop(0)
                 del self.by_key[block.key]
+                if not self.rules.write_through:
+                    self.keep(block.key)
                 block.key = None
             block.users = 1
-            job.blocks.append(block)
+            away = next((place for place, held in enumerate(job.blocks) if held.away), None)
+            if away is None:
+                job.blocks.append(block)
+            else:
+                block.key = job.blocks[away].key
+                self.by_key[block.key] = block
+                job.blocks[away] = block
 
     def key(self, job: Job, before: int) -> None:
         """Key the blocks that were filled since *job* had *before* tokens computed."""
@@ -148,6 +196,8 @@ class Pool:
                 if key not in self.by_key and job.blocks[number].key is None:
                     self.by_key[key] = job.blocks[number]
                     job.blocks[number].key = key
+                    if self.rules.write_through:
+                        self.keep(key)
 
     def release(self, job: Job) -> None:
         for block in reversed(job.blocks):
@@ -157,17 +207,100 @@ class Pool:
         job.blocks = []
 
 
+@dataclass(frozen=True)
+class Table:
+    """Blocks of *size* tokens, for layers that look back on *window* tokens, in fixed *chunked* pieces or not."""
+
+    size: int
+    window: float = math.inf
+    chunked: bool = False
+
+
+class Tables:
+    """The pool without a prefix cache, for several block tables a sequence: each block by its number, one by one.
+
+    A table holds the blocks of which some token can still be looked back on by the next one to compute. The rest is
+    freed when the tokens are computed. A state takes a block as long as the sequence runs.
+    """
+
+    def __init__(self, rules: Rules, tables: list[Table], states: int) -> None:
+        self.size, self.free, self.tables, self.states = rules.block_size, rules.num_blocks, tables, states
+        self.held: dict[Job, list[set[int]]] = {}
+        self.next: dict[Job, list[int]] = {}
+        self.wanted: dict[Job, int] = {}
+        self.load_s = 0.0
+
+    def hits(self, job: Job) -> list[Block]:
+        return []
+
+    def touch(self, job: Job, hits: list[Block]) -> None:
+        self.held[job] = [set() for _ in self.tables] + [{-1 - state for state in range(self.states)}]
+        self.next[job] = [0 for _ in self.tables]
+        self.free -= self.states
+
+    def missing(self, job: Job, tokens: int) -> int:
+        self.wanted[job] = tokens
+        after = self.next.get(job, [0 for _ in self.tables])
+        pairs = zip(self.tables, after, strict=True)
+        new = [len(range(number, math.ceil(tokens / table.size))) for table, number in pairs]
+        return sum(new) + (0 if job in self.held else self.states)
+
+    def can_take(self, count: int, but: list[Block] = ()) -> bool:
+        return count <= self.free
+
+    def take(self, job: Job, count: int) -> None:
+        for place, table in enumerate(self.tables):
+            for number in range(self.next[job][place], math.ceil(self.wanted[job] / table.size)):
+                self.held[job][place].add(number)
+                self.next[job][place] = number + 1
+                self.free -= 1
+
+    def key(self, job: Job, before: int) -> None:
+        for place, table in enumerate(self.tables):
+            for number in sorted(self.held[job][place]):
+                tokens = range(number * table.size, (number + 1) * table.size)
+                if not any(self.looks_back(table, job.computed, token) for token in tokens):
+                    self.held[job][place].remove(number)
+                    self.free += 1
+
+    @staticmethod
+    def looks_back(table: Table, position: int, token: int) -> bool:
+        """Whether the token at *position*, or a later one, can look back on *token*."""
+        if table.chunked:
+            return token // table.window >= position // table.window
+        return token > position - table.window
+
+    def release(self, job: Job) -> None:
+        self.free += sum(map(len, self.held.pop(job)))
+        del self.next[job]
+
+
 class Engine:
-    def __init__(self, rules: Rules) -> None:
-        self.rules, self.pool = rules, Pool(rules)
+    def __init__(self, rules: Rules, pool: Pool | Tables | None = None) -> None:
+        self.rules, self.pool = rules, pool or Pool(rules)
+        self.swap_free = rules.swap[0]
         self.waiting: list[Job] = []
         self.running: list[Job] = []  # in admission order
 
     def arrive(self, job: Job) -> None:
-        if math.ceil((job.input_tokens + job.output_tokens) / self.rules.block_size) > self.rules.num_blocks:
+        if self.most_blocks(job) > self.rules.num_blocks:
             job.status = "rejected"
         else:
             self.waiting.append(job)
+
+    def longest(self, job: Job) -> int:
+        return job.input_tokens + job.output_tokens + self.rules.draft_tokens
+
+    def most_blocks(self, job: Job) -> int:
+        """What *job* may come to hold; with windows by vLLM's rule, from what an iteration can compute of a prompt."""
+        tokens, blocks = self.longest(job), 0
+        if isinstance(self.pool, Pool):
+            return math.ceil(tokens / self.rules.block_size)
+        chunk = self.rules.max_num_batched_tokens if self.rules.kind == "chunked_prefill" else math.inf
+        for table in self.pool.tables:
+            reach = table.window - 1 + chunk
+            blocks += math.ceil(tokens / table.size) if reach >= tokens else math.ceil(reach / table.size) + 1
+        return blocks + self.pool.states
 
     def schedule(self, now: float, more_to_come: bool) -> list[tuple[Job, int]]:
         """Return who computes how many tokens in the iteration that starts now; nothing if it does not start."""
@@ -188,10 +321,30 @@ class Engine:
             budget -= tokens
         return work
 
+    def _swapped_in(self) -> list[tuple[Job, int]]:
+        """Let everybody decode, and those at the head of the queue who come back from the host."""
+        work, preempted = self._running_first(math.inf)
+        each = 1 + self.rules.draft_tokens
+        while not preempted and self.waiting and self.waiting[0].swapped:
+            job = self.waiting[0]
+            count = math.ceil((job.computed + each) / self.pool.size)
+            if len(self.running) == self.rules.max_num_seqs or not self.pool.can_take(count):
+                break
+            self.pool.take(job, count)
+            self.pool.key(job, 0)
+            self.swap_free += job.swapped
+            self.pool.load_s += job.swapped * self.rules.swap[1]
+            job.swapped, job.decoding = 0, True
+            self.running.append(self.waiting.pop(0))
+            work.append((job, each))
+        return work
+
     def _continuous(self, now: float) -> list[tuple[Job, int]]:
+        if self.waiting and self.waiting[0].swapped:
+            return self._swapped_in()
         work: list[tuple[Job, int]] = []
         used, limit = 0, self.rules.max_num_batched_tokens
-        while self.waiting and len(self.running) < self.rules.max_num_seqs:
+        while self.waiting and len(self.running) < self.rules.max_num_seqs and not self.waiting[0].swapped:
             job, hits = self.waiting[0], self.pool.hits(self.waiting[0])
             tokens = job.ahead - len(hits) * self.pool.size
             if (work and used + tokens > limit) or not self._admit(job, hits, tokens, now):
@@ -202,9 +355,10 @@ class Engine:
 
     def _static(self, now: float, more_to_come: bool) -> list[tuple[Job, int]]:
         if self.running:
-            work = [(job, 1) for job in self.running if not job.finished]
+            each = 1 + self.rules.draft_tokens
+            work = [(job, each) for job in self.running if not job.finished]
             for job, _ in work:
-                self.pool.take(job, self.pool.missing(job, job.computed + 1))
+                self.pool.take(job, self.pool.missing(job, job.computed + each))
             return work
         full = len(self.waiting) >= self.rules.batch_size
         if not self.waiting or not (full or now >= self.deadline_s or not more_to_come):
@@ -212,7 +366,7 @@ class Engine:
         work, reserved = [], 0
         while self.waiting and len(work) < self.rules.batch_size:
             job = self.waiting[0]
-            reserved += math.ceil((job.input_tokens + job.output_tokens) / self.pool.size)
+            reserved += self.most_blocks(job)
             if reserved > self.rules.num_blocks:
                 break
             hits = self.pool.hits(job)
@@ -234,7 +388,9 @@ class Engine:
                 break
             if job not in self.running:
                 continue
-            tokens = min(job.ahead, budget)
+            tokens = 1 + self.rules.draft_tokens if job.decoding else min(job.ahead, budget)
+            if tokens > budget:
+                continue
             missing = self.pool.missing(job, job.computed + tokens)
             while job in self.running and not self.pool.can_take(missing):
                 self._preempt(self.running.pop())
@@ -246,14 +402,21 @@ class Engine:
         return work, preempted
 
     def _preempt(self, job: Job) -> None:
+        held = len(job.blocks)
+        if self.rules.preemption_mode == "swap" and held <= self.swap_free:
+            job.swapped = held
+            self.swap_free -= held
+            self.pool.load_s += held * self.rules.swap[1]
+        else:
+            job.computed = 0
+        job.decoding = False
         self.pool.release(job)
-        job.computed = 0
         job.preemptions += 1
         self.waiting.insert(0, job)
 
     def _admit(self, job: Job, hits: list[Block], tokens: int, now: float) -> bool:
         past = len(hits) * self.pool.size
-        count = math.ceil((past + tokens) / self.pool.size) - len(hits)
+        count = self.pool.missing(job, past + tokens) - len([hit for hit in hits if not hit.away])
         if not self.pool.can_take(count, but=hits):
             return False
         self.pool.touch(job, hits)
@@ -269,6 +432,8 @@ class Engine:
         """Run one iteration and return when it ends."""
         rules = self.rules
         padding = len([job for job in self.running if job.finished])  # only `static` keeps finished ones
+        now += self.pool.load_s
+        self.pool.load_s = 0.0
         now += (
             rules.base_s
             + rules.per_token_s * sum(tokens for _, tokens in work)
@@ -276,10 +441,15 @@ class Engine:
             + rules.per_seq_s * (len(work) + padding)
         )
         for job, tokens in work:
-            job.computed += tokens
-            self.pool.key(job, job.computed - tokens)
-            if job.ahead == 0:
-                job.emitted += 1
+            before, emits = job.computed, 1
+            if job.decoding and rules.draft_tokens:
+                emits = min(1 + job.accepted[job.verified], job.output_tokens - job.emitted)
+                job.verified += 1
+            job.computed += emits if job.decoding else tokens
+            self.pool.key(job, before)
+            if job.decoding or job.ahead == 0:
+                job.emitted += emits
+                job.decoding = True
                 job.last_token_s = now
                 if job.emitted == 1:
                     job.first_token_s = now
@@ -292,10 +462,10 @@ class Engine:
         return now
 
 
-def simulate(jobs: list[Job], rules: Rules) -> Engine:
+def simulate(jobs: list[Job], rules: Rules, pool: Pool | Tables | None = None) -> Engine:
     """Play *jobs* to the end, each of which then says what became of it."""
     coming = sorted(jobs, key=lambda job: (job.arrival_s, job.index))
-    engine, now = Engine(rules), 0.0
+    engine, now = Engine(rules, pool), 0.0
     while coming or engine.waiting or engine.running:
         while coming and coming[0].arrival_s <= now:
             engine.arrive(coming.pop(0))

@@ -14,12 +14,15 @@ from hypothesis import strategies as st
 from sim.admission import Admission
 from sim.cluster import Cluster, Engine, Pool, Timeouts
 from sim.cost import Affine, StepCost
+from sim.kv import Pages, Tier, WindowTables
+from sim.kv.tiers import Write
 from sim.metrics.rows import StrideRows
 from sim.policy import kinds_of
 from sim.request import Request
 from sim.router import Router
 from sim.router.round_robin import RoundRobin
-from sim.scheduler import Scheduler
+from sim.scheduler import Acceptances, Scheduler
+from sim.speculation import Acceptance
 from sim.workload.traffic import Traffic
 
 TICK_S = 2.0**-6
@@ -63,6 +66,11 @@ class Case:
     partial_blocks: bool = False
     demands: tuple[dict[str, Any], ...] = ()
     timeouts: Timeouts = field(default_factory=Timeouts)
+    acceptances: Acceptances | None = None
+    pages: Pages | None = None
+    tiers: tuple[Tier, ...] = ()
+    write: Write = "write_through"
+    swap: Tier | None = None
 
     def engine(self, *, by_iteration: bool = False, cost: StepCost | None = None) -> Engine:
         return Engine(
@@ -76,6 +84,11 @@ class Case:
             by_iteration=by_iteration,
             timeouts=self.timeouts,
             partial_blocks=self.partial_blocks,
+            acceptances=self.acceptances,
+            pages=self.pages,
+            tiers=self.tiers,
+            write=self.write,
+            swap=self.swap,
         )
 
     def refuses(self, request: Request) -> bool:
@@ -237,21 +250,74 @@ def workloads(draw: Callable[..., Any], block_size: int, *, longest: int, sessio
     return tuple(asks)
 
 
+def drafts() -> st.SearchStrategy[Acceptance]:
+    """What is accepted of drafts of one to four tokens."""
+    shares = st.lists(st.sampled_from((0.0, 0.2, 0.5, 0.9, 1.0)), min_size=1, max_size=4)
+    return st.builds(Acceptance, shares.map(lambda rates: tuple(sorted(rates, reverse=True))), st.integers(0, 99))
+
+
 @st.composite
-def cases(draw: Callable[..., Any], kind: str, *, longest: int = 40, options: bool = False) -> Case:
+def several_tables(draw: Callable[..., Any], block_size: int, longest_chunk: float) -> Pages:
+    """Block tables with and without windows; at least one keeps every token."""
+    tables = st.builds(
+        WindowTables,
+        st.integers(1, 3),
+        st.sampled_from((1, 2, 5, 8, 20, 64)),
+        st.sampled_from((1, 2, block_size, 3 * block_size)),
+        st.booleans(),
+    )
+    windows = tuple(draw(st.lists(tables, min_size=1, max_size=2)))
+    return Pages(block_size, draw(st.integers(1, 2)), windows, draw(st.integers(0, 2)), longest_chunk)
+
+
+def _roomy(scheduler: Scheduler, tokens: int) -> Scheduler:
+    """Return *scheduler* with a budget of at least *tokens*, without which no draft would ever be verified."""
+    budget = getattr(scheduler, "max_num_batched_tokens", tokens)
+    return scheduler if budget >= tokens else scheduler.model_copy(update={"max_num_batched_tokens": tokens})
+
+
+@st.composite
+def cases(
+    draw: Callable[..., Any],
+    kind: str,
+    *,
+    longest: int = 40,
+    options: bool = False,
+    speculative: bool = False,
+    hybrid: bool = False,
+    tiered: bool = False,
+    swapping: bool = False,
+) -> Case:
     """Engines of a *kind* of scheduler with pools from too small for some request to ample.
 
-    With *options*, requests have priorities, clients little patience and engines time-outs, too.
+    With *options*, requests have priorities, clients little patience and engines time-outs, too. *speculative* ones
+    verify drafts; *hybrid* engines have several block tables a sequence, *tiered*
+    ones keep blocks elsewhere, too.
     """
     block_size = draw(st.sampled_from((1, 4, 4, 16)))
     prefix_caching = draw(st.sampled_from((True, True, False)))
     cache_generated = prefix_caching and draw(st.booleans())
     asks = draw(workloads(block_size, longest=longest, sessions=cache_generated))
     longest_blocks = max(-(-ask.total_tokens // block_size) for ask in asks)
+    acceptances = draw(drafts()) if speculative else None
     num_blocks = longest_blocks + draw(st.one_of(st.integers(-2, 3), st.integers(0, 2 * longest_blocks)))
     case = Case(
         draw(schedulers(kind, options=options)), max(num_blocks, 1), block_size, asks, prefix_caching, cache_generated
     )
+    if acceptances is not None:
+        case = replace(case, scheduler=_roomy(case.scheduler, acceptances.tokens_each), acceptances=acceptances)
+    if hybrid:
+        pages = draw(several_tables(block_size, case.scheduler.longest_chunk))
+        most = max(pages.most(ask.total_tokens + (acceptances.tokens_each if acceptances else 0)) for ask in asks)
+        case = replace(case, pages=pages, num_blocks=max(most + draw(st.integers(-2, most)), 1))
+    if tiered:
+        tier = st.builds(Tier, st.sampled_from((1, 3, 8, 50)), st.sampled_from((0.0, 2**-6)))
+        tiers = st.lists(tier, min_size=1, max_size=2)
+        write = draw(st.sampled_from(("write_through", "write_back")))
+        case = replace(case, prefix_caching=True, tiers=tuple(draw(tiers)), write=write)
+    if swapping:
+        scheduler = case.scheduler.model_copy(update={"preemption_mode": "swap"})
+        case = replace(case, scheduler=scheduler, swap=Tier(draw(st.sampled_from((1, 5, 100))), 2**-7))
     if not options:
         return case
     patience_s = st.sampled_from((math.inf, math.inf, 0.25, 1.0, 1.5 + TICK_S / 4))

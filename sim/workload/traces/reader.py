@@ -49,7 +49,7 @@ def read_trace(path: Path, format: str = AUTO, limit: int | None = None) -> Trac
     Parameters
     ----------
     path
-        JSON Lines or CSV, gzipped or not.
+        JSON Lines, a JSON array or CSV, gzipped or not.
     format
         Name of an adapter, or `AUTO` to tell the kind by the keys of the first record.
     limit
@@ -132,12 +132,15 @@ class _File:
         self.path, self.line = path, 1
 
     def records(self) -> Iterator[Record]:
-        """Yield the records of JSON Lines or CSV, told apart by the first character."""
+        """Yield the records of JSON Lines, a JSON array or CSV, told apart by the first character."""
         try:
             with self._open() as stream:
-                first = next((line for line in iter(stream.readline, "") if line.strip()), "")
+                first = next((line for line in iter(stream.readline, "") if line.strip()), "").lstrip()
                 stream.seek(0)
-                yield from self._json_lines(stream) if first.lstrip()[:1] in ("{", "[") else self._csv(stream)
+                if first.startswith("["):
+                    yield from self._json_array(stream)
+                else:
+                    yield from self._json_lines(stream) if first.startswith("{") else self._csv(stream)
         except (OSError, EOFError, zlib.error) as problem:
             raise TraceError(_reason(problem), file=str(self.path)) from None
         except UnicodeDecodeError as problem:
@@ -154,6 +157,17 @@ class _File:
         for self.line, line in enumerate(stream, start=1):
             if line.strip():
                 yield self._json_object(line)
+
+    def _json_array(self, stream: TextIO) -> Iterator[Record]:
+        """Yield the objects of an array that is the whole file; `line` then counts them."""
+        try:
+            records: Any = json.load(stream, parse_constant=_refuse)
+        except (ValueError, RecursionError) as problem:
+            self._fail(f"not JSON: {problem}")
+        for self.line, record in enumerate(records, start=1):
+            if not isinstance(record, dict):
+                self._fail("expected one JSON object after the other")
+            yield record
 
     def _json_object(self, line: str) -> Record:
         try:

@@ -14,8 +14,7 @@ def compute(kv, who, tokens):
     """Admit *who* and compute *tokens* of its prompt."""
     hit = kv.hits(who)
     assert kv.admit(who, hit, tokens)
-    who.computed_tokens += tokens
-    kv.publish(who)
+    kv.computed(who, tokens)
     return hit
 
 
@@ -88,9 +87,8 @@ def test_a_request_that_lacks_blocks_lacks_them_for_good_unless_its_first_hit_is
     holder, other = request(0, 5, segments=(("a", 4),)), request(1, 13, segments=(("a", 12),))
     for who in (holder, other):  # both compute the first block: `holder` has its key
         assert kv.admit(who, 0, who.input_tokens)
-        who.computed_tokens = who.input_tokens
-    kv.publish(holder)
-    kv.publish(other)
+    kv.computed(holder, holder.input_tokens)
+    kv.computed(other, other.input_tokens)
     head = request(2, 40, segments=(("a", 12),))
     kv.release(holder)
     kv.release(other)
@@ -125,7 +123,6 @@ def test_a_partly_filled_last_block_is_copied_by_who_begins_with_it():
         request = Request(index, tokens, 3, segments=(("a", tokens),))
         assert kv.hits(request) == hit
         assert kv.admit(request, hit, request.input_tokens - hit)
-        request.computed_tokens = request.input_tokens
-        kv.publish(request)
+        kv.computed(request, request.input_tokens - hit)
         kv.release(request)
     assert (kv.used, kv.free) == (0, 10)

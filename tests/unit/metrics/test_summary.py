@@ -17,10 +17,12 @@ KEYS = [
     *("request_throughput", "request_goodput", "output_throughput", "total_token_throughput"),
     *(f"{prefix}_{name}_ms" for name in ("ttft", "tpot", "itl", "e2el") for prefix in STATISTICS),
     *("max_output_tokens_per_s", "max_concurrent_requests", "preemptions", "prefix_hit_rate"),
-    *("kv_utilization_mean", "kv_utilization_peak", "running_mean", "output_tok_s_per_gpu", "total_tok_s_per_gpu"),
+    *("kv_utilization_mean", "kv_utilization_peak", "kv_waste"),
+    *("spec_decode_acceptance_length", "spec_decode_acceptance_rate"),
+    *("running_mean", "output_tok_s_per_gpu", "total_tok_s_per_gpu"),
     *("cost_usd_per_mtok_output", "energy_j_per_output_tok", "gpu_power_w", "facility_power_w", "price"),
     *("slo", "binding_limit", "iteration_time", "steady_state", "warm_up_s"),
-    *("intervals", "warnings", "engine_iterations", "simulated_s", "wall_s"),
+    *("intervals", "warnings", "engine_iterations", "iterations_in_strides", "single_steps", "simulated_s", "wall_s"),
 ]
 
 

@@ -267,6 +267,19 @@ def test_request_log(tmp_path):
     assert (row.ttft_ms, row.tpot_ms, row.e2e_ms) == (72.8, 12.4, 1652.7)
 
 
+SHAREGPT = json.dumps(
+    [
+        {"id": "a", "conversations": [{"from": "human", "value": "x" * 400}, {"from": "gpt", "value": "y" * 800}]},
+        {"id": "b", "conversations": [{"from": "human", "value": "x" * 400}]},
+        {"id": "c", "conversations": [{"from": "human", "value": "x" * 8}, {"from": "gpt", "value": "y" * 800}]},
+        {"id": "d", "conversations": [{"from": "human", "value": "x" * 4400}, {"from": "gpt", "value": "y" * 80}]},
+    ],
+    indent=1,
+)
+VLLM_CUSTOM = """\
+{"prompt": "What is the capital of India?"}
+{"prompt": "What is the capital of Iran?", "output_tokens": 1520}
+"""
 SAMPLES = {
     "azure": AZURE,
     "bailian": BAILIAN,
@@ -277,9 +290,38 @@ SAMPLES = {
     "mooncake": MOONCAKE,
     "ragpulse": RAGPULSE,
     "request_log": REQUEST_LOG,
+    "sharegpt": SHAREGPT,
     "tracelab": TRACELAB,
     "vidur": VIDUR,
+    "vllm_custom": VLLM_CUSTOM,
 }
+
+
+def test_of_a_conversation_the_first_question_and_answer_are_asked_as_benchmarks_do(tmp_path):
+    trace = read(tmp_path, SHAREGPT)
+    assert [(row.request_id, row.input_tokens, row.output_tokens) for row in trace.rows] == [("a", 100, 200)]
+    assert "3 conversations are left out" in trace.warnings[0]
+    assert "4 characters" in trace.warnings[1]
+    assert "no times" in trace.warnings[2]
+
+
+def test_prompts_without_a_length_get_the_256_tokens_of_the_benchmark(tmp_path):
+    trace = read(tmp_path, VLLM_CUSTOM)
+    assert [(row.input_tokens, row.output_tokens) for row in trace.rows] == [(7, 256), (7, 1520)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1, 2]", "expected one JSON object after the other"),
+        ('[{"conversations": 3}]', "is not a list of turns"),
+        ('[{"conversations": []}, {"conver', "not JSON"),
+        ('{"prompt": 3}', "prompt: 3 is not a text"),
+    ],
+)
+def test_texts_that_cannot_be_read(tmp_path, text, message):
+    with pytest.raises(TraceError, match=message):
+        read(tmp_path, text)
 
 
 @pytest.mark.parametrize("name", adapters())
@@ -341,7 +383,6 @@ ROW = '{"arrival_s": 0, "input_tokens": 10, "output_tokens": 1}\n'
         (ROW.replace("}", ', "session_id": ["a"]}'), 1, "session_id"),
         (ROW + "{oops}\n", 2, "not JSON"),
         (ROW + "[1, 2]\n", 2, "expected one JSON object a line"),
-        ("[\n" + ROW + "]", 1, "not JSON"),
         ("arrival_s,input_tokens,output_tokens\n0,1,1\n\n0,1\n", 4, "2 cells under a header of 3"),
         ("arrival_s,input_tokens,output_tokens\n0,1,\n", 2, "no value for 'output_tokens'"),
         ("arrival_s,input_tokens,output_tokens\n0,1,nan\n", 2, "output_tokens: 'nan' is not a finite number"),

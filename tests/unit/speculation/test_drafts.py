@@ -1,0 +1,109 @@
+"""What drafting adds: weights, keys and values, and time."""
+
+import pytest
+
+from sim.batch import Batch
+from sim.errors import ConfigError
+from sim.experiment import experiment_of
+from sim.profiles.library import load_model
+from sim.profiles.quantization import Quantization
+from sim.simulate import prepare, simulate
+from sim.speculation.eagle import Eagle
+from sim.speculation.mtp import Mtp
+from sim.yamlfile import parse_yaml
+
+ONE = {"num_speculative_tokens": 1, "acceptance": 0.5}
+
+
+def experiment(speculative="null", model="meta-llama/Llama-3.1-8B-Instruct", cost="{kind: roofline}", **lengths):
+    lengths = {"input_tokens": 100, "output_tokens": 9} | lengths
+    text = f"""
+model: {model}
+deployment: {{gpu: H100-SXM-80GB}}
+engine: {{version: "0.19", speculative: {speculative}}}
+cost_model: {cost}
+workload:
+  arrivals: {{kind: closed_loop, concurrency: 1}}
+  lengths: {{kind: fixed, input_tokens: {lengths["input_tokens"]}, output_tokens: {lengths["output_tokens"]}}}
+  num_requests: 3
+"""
+    return experiment_of(parse_yaml(text, "speculation.yaml"))
+
+
+def test_the_layer_of_deepseek_that_predicts_one_more_token_has_the_weights_of_its_checkpoint():
+    """DeepSeek-V3 report, section 2.2: 11.5 B of own weights; the checkpoint repeats embedding and head, 1.85 B."""
+    model = load_model("deepseek-ai/DeepSeek-V3")
+    draft = Mtp(**ONE).draft(model, Quantization(), load_model)
+    assert draft.own_params == pytest.approx(11.5e9, rel=0.01)
+
+
+def test_an_eagle_head_is_a_layer_and_a_projection():
+    """The file yuhuili/EAGLE3-LLaMA3.1-Instruct-8B is of 0.4 B weights: 850 MB in 16 bits, with its head of 32,000."""
+    model = load_model("meta-llama/Llama-3.1-8B-Instruct")
+    draft = Eagle(**ONE, draft_vocab_size=32000).draft(model, Quantization(), load_model)
+    assert draft.weight_bytes == pytest.approx(850e6, rel=0.15)
+
+
+def test_a_model_without_such_a_layer_is_refused():
+    with pytest.raises(ConfigError, match=r"speculative.kind: .* has no layer that predicts .* eagle"):
+        prepare(experiment("{kind: mtp, num_speculative_tokens: 1, acceptance: 0.5}"))
+
+
+def test_a_budget_that_holds_no_verification_is_refused():
+    asked = experiment("{kind: ngram, num_speculative_tokens: 4, acceptance: 0.5}")
+    narrow = {"scheduler": {"kind": "chunked_prefill", "max_num_batched_tokens": 4}}
+    engine = asked.engine.model_validate(asked.engine.model_dump(exclude_unset=True) | narrow)
+    narrowed = asked.model_copy(update={"engine": engine})
+    narrowed._document = asked.document
+    with pytest.raises(ConfigError, match="verifies 5 tokens at once"):
+        prepare(narrowed)
+
+
+def test_drafts_leave_less_room_for_others():
+    name = "meta-llama/Llama-3.2-1B-Instruct"
+    draft = f"{{kind: draft_model, model: {name}, num_speculative_tokens: 3, acceptance: 0.7}}"
+    without, with_draft = (prepare(experiment(asked)).memory for asked in ("null", draft))
+    small = load_model(name)
+    assert without.kv_bytes - with_draft.kv_bytes == pytest.approx(small.weight_bytes(), rel=0.01)
+    share = 1 + small.kv_bytes_per_token() / load_model("meta-llama/Llama-3.1-8B-Instruct").kv_bytes_per_token()
+    assert with_draft.pool.block_bytes[0] / without.pool.block_bytes[0] == pytest.approx(share)
+
+
+def test_each_position_drafts_once_more():
+    def gpu_s(drafts):
+        asked = f"{{kind: eagle, num_speculative_tokens: {drafts}, acceptance: 0.5}}"
+        step = prepare(experiment(asked)).engine.cost
+        batch = Batch(decodes=4, decode_context_tokens=4000, sampled=4 * (1 + drafts), tokens_each=1 + drafts)
+        return step.drafting.gpu_s(batch), step.breakdown(batch)["draft"]
+
+    (one, shown), (two, _), (three, _) = gpu_s(1), gpu_s(2), gpu_s(3)
+    assert shown == one
+    assert three - two == pytest.approx(two - one, rel=0.05)
+    assert two > 1.5 * one
+
+
+def test_times_of_a_client_that_gets_four_tokens_at_a_time():
+    """Nine tokens: the first after the prompt, then two chunks of four."""
+    cost = "{kind: affine, base_s: 0.25}"
+    sure = "{kind: ngram, num_speculative_tokens: 3, acceptance: 1, draft_s: 0.25}"
+    result = simulate(experiment(sure, cost=cost)).summary.as_dict()
+    assert (result["mean_ttft_ms"], result["mean_itl_ms"], result["mean_tpot_ms"]) == (500, 500, 125)
+    assert (result["spec_decode_acceptance_length"], result["spec_decode_acceptance_rate"]) == (4.0, 100.0)
+    hopeless = simulate(experiment(sure.replace("acceptance: 1", "acceptance: 0"), cost=cost)).summary.as_dict()
+    assert (hopeless["mean_itl_ms"], hopeless["mean_tpot_ms"]) == (500, 500)
+    assert hopeless["spec_decode_acceptance_length"] == 1.0
+
+
+def test_most_iterations_are_taken_in_strides():
+    asked = "{kind: eagle, num_speculative_tokens: 3, acceptance: 0.5}"
+    summary = simulate(experiment(asked, output_tokens=2000)).summary
+    assert summary.iterations_in_strides > 0.99 * summary.engine_iterations
+    assert simulate(experiment("null", output_tokens=2000)).summary.acceptance_length is None
+
+
+def test_a_verification_costs_more_than_a_decode_and_less_than_its_tokens():
+    decode = prepare(experiment()).engine.cost
+    verify = prepare(experiment("{kind: ngram, num_speculative_tokens: 3, acceptance: 0.5}")).engine.cost
+    one = decode.pace(Batch(decodes=8, decode_context_tokens=8000, sampled=8)).first_s
+    four = verify.pace(Batch(decodes=8, decode_context_tokens=8000, sampled=32, tokens_each=4)).first_s
+    assert one < four < 2 * one
