@@ -10,6 +10,7 @@ from typing import Literal
 
 from calibration import memory_cases, serving_cases
 from calibration.case_of_run import case_of_run, with_assumptions
+from calibration.kernels import measured
 from calibration.runs import Steps
 from calibration.serving_cases import ServingCase, read_serving_cases
 from sim.errors import TraceError
@@ -17,8 +18,8 @@ from sim.errors import TraceError
 __all__ = ["kind_of", "serving_cases_of", "steps_of"]
 
 
-def kind_of(path: Path) -> Literal["serving", "memory", "runs"]:
-    """Tell a file of serving cases, one of start-up logs, and the output of a benchmark tool."""
+def kind_of(path: Path) -> Literal["serving", "memory", "kernels", "runs"]:
+    """Tell a file of serving cases, one of start-up logs, one of kernel times, and the output of a benchmark tool."""
     opened = gzip.open if path.suffix == ".gz" else open
     try:
         with opened(path, "rt", encoding="utf-8", errors="replace", newline="") as file:
@@ -27,6 +28,8 @@ def kind_of(path: Path) -> Literal["serving", "memory", "runs"]:
         raise TraceError(f"cannot be read: {problem.strerror or problem}", file=str(path)) from None
     if set(memory_cases.COLUMNS) <= set(header):
         return "memory"
+    if set(measured.COLUMNS) <= set(header):
+        return "kernels"
     return "serving" if set(serving_cases.COLUMNS) <= set(header) else "runs"
 
 

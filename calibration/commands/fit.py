@@ -1,4 +1,4 @@
-"""``calibration fit FILE... -o profiles/calibrated/engines/NAME.yaml``."""
+"""``calibration fit FILE... -o profiles/calibrated/engines/NAME.yaml``; of kernel times, ``.../hardware/NAME.yaml``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 from calibration import report
+from calibration.cases_of_files import kind_of
 from calibration.commands.output import deliver
 from calibration.commands.selection import add_selection, selection_of
 from calibration.fit import fit
+from sim.errors import UserError
 
 __all__ = ["add_arguments", "run"]
 
@@ -24,10 +26,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print what the runs say of the constants, how sure that is, and how well runs that were kept back are met."""
+    if any(kind_of(Path(file)) == "kernels" for file in options.files):
+        return _run_kernels(options)
     selection = selection_of(options)
     outcome = fit(selection.files, selection.where, selection.assumed, options.most)
     sys.stdout.write(report.fit(outcome))
     if options.output is not None:
         deliver(outcome.as_yaml(Path(options.output).stem), options.output)
         deliver(report.fit_html(outcome), str(Path(options.output).with_suffix(".html")))
+    return 0
+
+
+def _run_kernels(options: argparse.Namespace) -> int:
+    """Print how well the constants of each kernel meet shapes that they were not fitted to."""
+    from calibration.kernels.own import fit_kernels
+
+    if len(options.files) > 1:
+        raise UserError("kernel times are fitted by themselves, one file at a time")
+    found = fit_kernels(Path(options.files[0]))
+    sys.stdout.write("\n".join((found.hardware, *found.report)) + "\n")
+    if options.output is not None:
+        deliver(found.yaml, options.output)
     return 0

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sim.cost.allreduce import bus_bytes
 
-__all__ = ["solve"]
+__all__ = ["Line", "line", "solve"]
 
 _SIZES = ("small", "medium", "large")
 _FEWEST = 3
@@ -29,7 +29,7 @@ _NOISE = 0.01
 Floats = NDArray[np.float64]
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
     """Time of an algorithm: launch [s], seconds per byte on the bus, their relative errors, and its misfit."""
 
     launch_s: float
@@ -50,7 +50,7 @@ def solve(shapes: pd.DataFrame, ranks: int, link_bytes_per_s: float) -> tuple[di
     bus = np.asarray(bus_bytes(payload, ranks))
     starts = range(len(payload) - _FEWEST + 1)
     lines = {
-        (low, high): _line(bus[low:high], seconds[low:high])
+        (low, high): line(bus[low:high], seconds[low:high])
         for low in starts
         for high in range(low + _FEWEST, len(payload) + 1)
     }
@@ -67,13 +67,13 @@ def solve(shapes: pd.DataFrame, ranks: int, link_bytes_per_s: float) -> tuple[di
         for place, (size, (_, end)) in enumerate(zip(_SIZES[:-1], parts, strict=False))
     }
     errors = dict.fromkeys(values, 0.0)
-    for size, line in zip(_SIZES, used, strict=True):
-        values |= {f"{size}_launch_s": line.launch_s, f"{size}_link": 1 / (line.byte_s * link_bytes_per_s)}
-        errors |= {f"{size}_launch_s": line.launch_error, f"{size}_link": line.byte_error}
+    for size, each in zip(_SIZES, used, strict=True):
+        values |= {f"{size}_launch_s": each.launch_s, f"{size}_link": 1 / (each.byte_s * link_bytes_per_s)}
+        errors |= {f"{size}_launch_s": each.launch_error, f"{size}_link": each.byte_error}
     return {name: float(value) for name, value in values.items()}, errors
 
 
-def _switch(before: _Line, after: _Line, last: float, first: float) -> float:
+def _switch(before: Line, after: Line, last: float, first: float) -> float:
     """Return the bytes on the bus from which *after* is used: between two measured sizes, the faster line holds."""
     gain_s = [before.at(bus) - after.at(bus) for bus in (last, first)]
     if gain_s[1] <= 0:
@@ -85,7 +85,7 @@ def _parts(cuts: tuple[int, int], count: int) -> tuple[tuple[int, int], ...]:
     return (0, cuts[0]), (cuts[0], cuts[1]), (cuts[1], count)
 
 
-def _line(bus: Floats, seconds: Floats) -> _Line:
+def line(bus: Floats, seconds: Floats) -> Line:
     """Return the line through relative errors, neither part of it negative, with outliers counted linearly."""
     from scipy.optimize import nnls
 
@@ -101,4 +101,4 @@ def _line(bus: Floats, seconds: Floats) -> _Line:
     covariance = np.linalg.pinv((rows / scale).T @ (rows / scale * weights[:, None])) * variance
     launch_s, byte_s = np.maximum(found / scale, [1e-8, 1e-15])
     errors = np.sqrt(np.diag(covariance)) / scale / [launch_s, byte_s]
-    return _Line(float(launch_s), float(byte_s), float(errors[0]), float(errors[1]), cost)
+    return Line(float(launch_s), float(byte_s), float(errors[0]), float(errors[1]), cost)
