@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -67,7 +68,7 @@ def test_larger_chunks_trade_gaps_for_the_first_token():
     points = summaries("chunk_size")
     first = [point["mean_ttft_ms"] for point in points]
     gaps = [point["p99_itl_ms"] for point in points]
-    assert gaps == sorted(gaps)
+    assert all(wider > 0.999 * gap for gap, wider in pairwise(gaps)), "they rise until chunks hold whole prompts"
     assert first[0] > 2 * first[1] > 2 * min(first), "the knee"
     assert min(first) == pytest.approx(first[-1], rel=0.1)
 
