@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import math
+
 from sim.request import Request
 
 __all__ = ["Emissions"]
 
 
 class Emissions:
-    """Decodes grouped by the time of their last token; nearly always one group, whose gaps are the iterations."""
+    """Decodes grouped by the time of their last token; nearly always one group, whose gaps are the iterations.
+
+    Those whose prompt another replica has computed may decode without having emitted anything: they are silent yet.
+    """
 
     def __init__(self) -> None:
         self._all_s = float("-inf")
         self._groups: dict[float, int] = {}
+        self._silent: dict[Request, None] = {}
 
     def join(self, request: Request) -> None:
-        """Count *request*, which last emitted at its `last_token_s` and decodes from now on."""
+        """Count *request*, which last emitted at its `last_token_s`, if ever, and decodes from now on."""
         at_s = request.last_token_s
+        if math.isnan(at_s):
+            self._silent[request] = None
+            return
         self._groups[at_s] = self._groups.get(at_s, 0) + 1
 
     def leave(self, request: Request) -> None:
         """Forget *request*, which stops decoding, and note on it when it last emitted."""
+        if request in self._silent:
+            del self._silent[request]
+            return
         request.last_token_s = max(request.last_token_s, self._all_s)
         self._groups[request.last_token_s] -= 1
 
@@ -33,4 +45,12 @@ class Emissions:
         gaps = [(first_s - at_s, count) for at_s, count in self._groups.items() if count]
         self._groups = {last_s: sum([count for _, count in gaps])}
         self._all_s = last_s
+        if self._silent:
+            self._speak_up(first_s, last_s)
         return gaps
+
+    def _speak_up(self, first_s: float, last_s: float) -> None:
+        for request in self._silent:
+            request.first_token_s, request.last_token_s = first_s, last_s
+        self._groups[last_s] += len(self._silent)
+        self._silent.clear()

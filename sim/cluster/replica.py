@@ -16,7 +16,7 @@ from sim.cluster.emissions import Emissions
 from sim.cluster.stride import ListedStride, Stride
 from sim.cost import Pace, StepCost
 from sim.kv import KvCache
-from sim.metrics.rows import COLUMNS, StrideLog
+from sim.metrics.rows import StrideLog
 from sim.request import Request, Status
 from sim.scheduler import Decision, Queue, Running, Scheduler, Speculating, State
 
@@ -96,7 +96,6 @@ class Replica:
         self._lost = False
         self._slowdown = 1.0
         self._moved: list[Request] = []  # their KV has come or gone, as is seen when the next iteration begins
-        self._mute: dict[Request, None] = {}  # decodes that have not emitted anything yet
         self._meter = meter
 
     @property
@@ -350,20 +349,7 @@ class Replica:
             self._finish(request)
         else:
             self._state.running.begin_decoding(request)
-            self._begin_emitting(request)
-
-    def _begin_emitting(self, request: Request) -> None:
-        """Count the gaps of *request* from its last token on, if it has any."""
-        if math.isnan(request.last_token_s):
-            self._mute[request] = None
-        else:
             self._emissions.join(request)
-
-    def _stop_emitting(self, request: Request) -> None:
-        if request in self._mute:
-            del self._mute[request]
-        else:
-            self._emissions.leave(request)
 
     def _start(self, decision: Decision) -> None:
         batch = self._batch(decision)
@@ -424,9 +410,9 @@ class Replica:
     def _note_exceptions(self, decision: Decision) -> None:
         """Note who emits no longer, who does again, and who was given up."""
         for request in decision.silenced:
-            self._stop_emitting(request)
+            self._emissions.leave(request)
         for request in decision.resumed:
-            self._begin_emitting(request)
+            self._emissions.join(request)
         for request in decision.failed:
             self._kv.forget(request)
             self._fail(request, request.reason)
@@ -487,19 +473,10 @@ class Replica:
         for gap_s, count in self._emissions.emit(first_s, end_s):
             if count and gap_s != first_s - stride.start_s:
                 self._log.odd_gap(gap_s, count)
-        if self._mute:
-            self._speak_up(first_s, end_s)
         finished = running.advance(k)
         for request in finished:
             self._emissions.leave(request)
         return finished
-
-    def _speak_up(self, first_s: float, end_s: float) -> None:
-        """Let those who have not emitted anything yet do so at *first_s* and on until *end_s*."""
-        for request in self._mute:
-            request.first_token_s, request.last_token_s = first_s, end_s
-            self._emissions.join(request)
-        self._mute.clear()
 
     def _complete_prefills(self, decision: Decision, end_s: float) -> list[Request]:
         finished = []
@@ -543,7 +520,7 @@ class Replica:
             if request.admission < 0 or request in running.padding:
                 continue
             if running.is_decoding(request):
-                self._stop_emitting(request)
+                self._emissions.leave(request)
             if self._scheduler.keeps_batch:
                 running.pad(request)
             else:
@@ -562,54 +539,6 @@ class Replica:
                 self._remove(request)
 
     def _write(self, stride: Stride) -> None:
-        if isinstance(stride, ListedStride):
-            self._write_listed(stride)
-            return
-        batch, decision = stride.batch, stride.decision
         if self._meter is not None:
-            tokens = batch.prefill_tokens + batch.decodes * stride.iterations
-            self._meter.served(stride.end_s() - stride.start_s, tokens)
-        self._log.add(
-            (
-                self.index,
-                stride.start_s,
-                stride.pace.first_s,
-                stride.pace.growth_s,
-                stride.iterations,
-                batch.decodes,
-                batch.decode_context_tokens,
-                stride.emitted,
-                len(batch.chunks),
-                batch.prefill_tokens,
-                stride.steady_gaps,
-                stride.waiting,
-                stride.running,
-                self._kv.used,
-                len(decision.preempted),
-                decision.blocked,
-                stride.iterations,
-            )
-        )
-
-    def _write_listed(self, stride: ListedStride) -> None:
-        """Write a row for each iteration of *stride*, as if it had been stepped by itself."""
-        k, ahead, decodes = stride.iterations, stride.ahead, stride.batch.decodes
-        taken_later = ahead.new_blocks[1:k][::-1].cumsum()[::-1]
-        rows = np.zeros((k, len(COLUMNS)))
-        for name, values in (
-            ("replica", self.index),
-            ("start_s", stride.ends_s[:k]),
-            ("first_s", np.diff(stride.ends_s[: k + 1])),
-            ("iterations", 1),
-            ("decodes", decodes),
-            ("decode_context_tokens", ahead.context_tokens[:k]),
-            ("emitted", ahead.emitted[:k]),
-            ("steady_gaps", np.where(np.arange(k), decodes, stride.steady_gaps)),
-            ("waiting", stride.waiting),
-            ("running", stride.running),
-            ("kv_blocks", self._kv.used - np.append(taken_later, 0)),
-            ("blocked", stride.decision.blocked),
-            ("together", k),
-        ):
-            rows[:, COLUMNS.index(name)] = values
-        self._log.add(rows.ravel())
+            self._meter.served(stride.end_s() - stride.start_s, stride.batch.prefill_tokens + stride.emitted)
+        self._log.add(stride.rows(self.index, self._kv.used))

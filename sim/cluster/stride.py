@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from sim.batch import Batch
 from sim.cost import Pace
+from sim.metrics.rows import COLUMNS
 from sim.scheduler import Ahead, Decision
 
 __all__ = ["ListedStride", "Stride"]
@@ -51,6 +53,29 @@ class Stride:
             k += 1
         return k
 
+    def rows(self, replica: int, kv_blocks: int) -> Iterable[float]:
+        """Return the cells of `sim.metrics.rows.COLUMNS`, once it is complete and *kv_blocks* are in use."""
+        batch = self.batch
+        return (
+            replica,
+            self.start_s,
+            self.pace.first_s,
+            self.pace.growth_s,
+            self.iterations,
+            batch.decodes,
+            batch.decode_context_tokens,
+            self.emitted,
+            len(batch.chunks),
+            batch.prefill_tokens,
+            self.steady_gaps,
+            self.waiting,
+            self.running,
+            kv_blocks,
+            len(self.decision.preempted),
+            self.decision.blocked,
+            self.iterations,
+        )
+
 
 @dataclass(slots=True)
 class ListedStride(Stride):
@@ -66,3 +91,26 @@ class ListedStride(Stride):
     def iterations_until(self, at_s: float) -> int:
         """Return how many iterations are done at the first boundary that is not before *at_s* [s]; at least one."""
         return min(max(int(np.searchsorted(self.ends_s, at_s)), 1), self.iterations)
+
+    def rows(self, replica: int, kv_blocks: int) -> Iterable[float]:
+        """Return a row for each iteration, as if it had been stepped by itself."""
+        k, ahead, decodes = self.iterations, self.ahead, self.batch.decodes
+        taken_later = ahead.new_blocks[1:k][::-1].cumsum()[::-1]
+        cells = np.zeros((k, len(COLUMNS)))
+        for name, values in (
+            ("replica", replica),
+            ("start_s", self.ends_s[:k]),
+            ("first_s", np.diff(self.ends_s[: k + 1])),
+            ("iterations", 1),
+            ("decodes", decodes),
+            ("decode_context_tokens", ahead.context_tokens[:k]),
+            ("emitted", ahead.emitted[:k]),
+            ("steady_gaps", np.where(np.arange(k), decodes, self.steady_gaps)),
+            ("waiting", self.waiting),
+            ("running", self.running),
+            ("kv_blocks", kv_blocks - np.append(taken_later, 0)),
+            ("blocked", self.decision.blocked),
+            ("together", k),
+        ):
+            cells[:, COLUMNS.index(name)] = values
+        return cells.ravel()

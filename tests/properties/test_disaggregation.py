@@ -106,7 +106,7 @@ def left_over(cluster: Cluster) -> list[Any]:
         state = replica._state
         found += [len(state.waiting), len(state.running), state.running.decoding, state.kv.used, replica.outstanding]
         found += [state.running.loading, state.loads, state.kv._expected]
-        found += [replica._moved, replica._mute, replica._serving]
+        found += [replica._moved, replica._emissions._silent, replica._serving]
         found += [replica.outstanding_tokens, replica.pending_tokens, state.running.promised_blocks]
     return [thing for thing in found if thing]
 
