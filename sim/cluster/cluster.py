@@ -79,7 +79,7 @@ class Cluster:
         self._router, self._on_progress = router, on_progress
         self._sent = self._answered = 0
         self._total = len(traffic.requests)
-        self._router_returns_s = 0.0
+        self._router_returns_s = self._answered_s = 0.0
         self._failures, self._lives = failures or Failures(), InstanceLog()
         self._gateway = Gateway(self._env, gateway_timeout_s, self._done)
         self._arrival: Moment | None = None
@@ -118,7 +118,11 @@ class Cluster:
         """Serve all requests to the end and return the strides; what became of a request is written on it."""
         self._await_arrival()
         self._env.run()
-        return self._log.rows()
+        strides = self._log.rows()
+        ends_s = strides.start_s + strides.duration_s  # the last may end after the last request was given up
+        for keeper in self._keepers:
+            keeper.end_books(float(ends_s.max(initial=self._answered_s)))
+        return strides
 
     def lives(self) -> InstanceRows:
         """Return when replicas were starting, ready, draining or down, once the run is over."""
@@ -307,6 +311,7 @@ class Cluster:
         if self._on_progress is not None:
             self._on_progress(self._answered)
         if self._answered == self._total:
+            self._answered_s = self._env.now
             self._disruptions.end()
             for keeper in self._keepers:
                 keeper.close()

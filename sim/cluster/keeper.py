@@ -128,10 +128,14 @@ class Keeper:
             self._off(instance)
 
     def close(self) -> None:
-        """End the books: all requests are answered."""
+        """Let nothing come or go any more: all requests are answered."""
         self.closed = True
+
+    def end_books(self, at_s: float) -> None:
+        """Log how the instances were until the end of the run."""
         for instance in self.instances:
-            self._enter(instance, None)
+            if instance.state is not None:
+                self._log.add(instance.first, instance.since_s, at_s, instance.state)
 
     @property
     def _live(self) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from itertools import accumulate
 
 __all__ = ["enough_ready", "spares_for"]
 
-_MOST_SPARES = 10_000
+_MOST_SPARES = 1_000
 
 
 def enough_ready(needed: int, replicas: int, mtbf_s: float, down_s: float, crews: int | None = None) -> float:
@@ -32,11 +33,13 @@ def enough_ready(needed: int, replicas: int, mtbf_s: float, down_s: float, crews
 def spares_for(needed: int, share: float, mtbf_s: float, down_s: float, crews: int | None = None) -> int:
     """Return how many replicas beside the *needed* ones keep these ready for a *share* of the time.
 
-    Raise a `ValueError` where no number does, since the crews cannot keep up.
+    Raise a `ValueError` where not even 1,000 do.
     """
-    for spares in range(_MOST_SPARES):
-        if enough_ready(needed, needed + spares, mtbf_s, down_s, crews) >= share:
-            return spares
-        if crews is not None and needed * down_s > crews * mtbf_s:
-            break
-    raise ValueError(f"{crews} repair crews cannot keep {needed} replicas ready for {share:.4%} of the time")
+
+    def enough(spares: int) -> bool:
+        return enough_ready(needed, needed + spares, mtbf_s, down_s, crews) >= share
+
+    if not enough(_MOST_SPARES):
+        who = f"{_MOST_SPARES:,} spares" if crews is None else f"{crews} repair crews"
+        raise ValueError(f"{who} cannot keep {needed} replicas ready for {share:.4%} of the time")
+    return bisect_left(range(_MOST_SPARES), True, key=enough)

@@ -194,7 +194,8 @@ def summarise(
     requests: RequestRows, strides: StrideRows, context: RunContext, transfers: TransferRows | None = None
 ) -> Summary:
     """Compute every metric of a run from its rows; *transfers* count where pools have a link between them."""
-    end_s = max(_last(requests.last_token_s), _last(strides.start_s + strides.duration_s))
+    ends_s = _last(requests.last_token_s), _last(strides.start_s + strides.duration_s)
+    end_s = max(*ends_s, *map(_closed_s, context.pools))
     duration_s = end_s - float(requests.arrival_s.min(initial=end_s))
     pools = context.pools
     completed = requests.completed
@@ -351,6 +352,11 @@ def _accepted(strides: StrideRows, draft_tokens: NDArray[np.float64]) -> dict[st
         "acceptance_length": emitted / verified,
         "acceptance_rate": 100 * (emitted - verified) / float(np.dot(drafts, draft_tokens)),
     }
+
+
+def _closed_s(pool: PoolContext) -> float:
+    """Return when the last of all replicas was let go, which may be after a request that waited for one in vain [s]."""
+    return 0.0 if pool.lives is None else _last(pool.lives.to_s)
 
 
 def _goodput(requests: RequestRows, context: RunContext, duration_s: float) -> float | None:

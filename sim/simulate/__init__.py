@@ -15,6 +15,7 @@ from sim.metrics.instances import InstanceRows
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.metrics.summary import RunContext, Summary, summarise
 from sim.metrics.transfers import TransferRows
+from sim.request import Status
 from sim.simulate.disaggregation import decided
 from sim.simulate.pools import ReadyPool, ask_for_services, ready_pools, refuse_unknown_places
 from sim.simulate.setup import Setup, prepare
@@ -96,6 +97,7 @@ def simulate(
         warnings=(
             *traffic.warnings,
             *_idle_priorities(experiment, pools),
+            *_asked_at_once(traffic),
             *capacity_warnings(pools, contexts, strides),
         ),
         model_error=model_error(pools, contexts, requests, strides),
@@ -109,6 +111,17 @@ def _idle_priorities(experiment: Experiment, pools: Sequence[ReadyPool]) -> Iter
     priorities = {each.priority or 0 for each in experiment.workload.classes}
     if len(priorities) > 1 and all(pool.setup.engine.scheduler.order != "priority" for pool in pools):
         yield "no scheduler serves by the priorities of classes: set engine.scheduler.order: priority"
+
+
+def _asked_at_once(traffic: Traffic) -> Iterator[str]:
+    """Say so where users of a closed loop were turned away and asked again at the same instant."""
+    refused = [request for request in traffic.requests if request.status is Status.REJECTED]
+    at_once = len(refused) - len({request.arrival_s for request in refused})
+    if traffic.slots_open_s is not None and traffic.think_s is None and 2 * at_once > len(traffic.requests):
+        yield (
+            f"{at_once} requests were turned away at an instant at which others were, since users without a pause ask"
+            " again at once: give workload.arrivals.think_s"
+        )
 
 
 def play(

@@ -58,11 +58,16 @@ class ReadyPool:
         return self.most * self.setup.engine.attention_ranks
 
     @property
+    def most_wanted(self) -> int:
+        """Most replicas that are wanted at a time."""
+        autoscaler = self.experiment.autoscaler
+        return self.experiment.deployment.replicas if autoscaler is None else autoscaler.max_replicas
+
+    @property
     def most(self) -> int:
         """Most replicas that there can be, those included that start or drain."""
-        autoscaler, failures = self.experiment.autoscaler, self.experiment.failures
-        most = self.experiment.deployment.replicas if autoscaler is None else autoscaler.max_replicas
-        return most + (0 if failures is None else failures.max_surge)
+        failures = self.experiment.failures
+        return self.most_wanted + (0 if failures is None else failures.max_surge)
 
     def to_run(self) -> cluster.Pool:
         """Return it as the cluster runs it."""
@@ -202,6 +207,7 @@ def _shares(experiment: Experiment, pools: Sequence[ReadyPool]) -> list[float]:
     """Return the share of the requests by service; raise `ConfigError` where the pools do not say it."""
     shares = [0.0] * (1 + max(pool.service for pool in pools))
     if len(shares) == 1:
+        _refuse_idle_shares(experiment)
         return [1.0]
     for written, pool in zip(experiment.pools, pools, strict=True):
         shares[pool.service] += written.share or 0.0
@@ -209,3 +215,11 @@ def _shares(experiment: Experiment, pools: Sequence[ReadyPool]) -> list[float]:
         each = ", ".join(f"{share:g}" for share in shares)
         raise experiment.error("pools", f"the shares of {len(shares)} models must be above 0 and sum to 1, not {each}")
     return shares
+
+
+def _refuse_idle_shares(experiment: Experiment) -> None:
+    """Raise `ConfigError` where a pool writes a share and there is but one model to share the requests."""
+    for place, pool in enumerate(experiment.pools):
+        if pool.share is not None:
+            message = "shares are of models, and all pools serve one: the router shares its requests"
+            raise experiment.error(f"pools.{place}.share", message)

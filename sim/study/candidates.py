@@ -40,10 +40,14 @@ def candidates_of(base: Experiment, space: Space) -> list[Candidate]:
     Raises
     ------
     ConfigError
-        An accelerator has no profile, there are too many combinations, or the experiment has pools.
+        An accelerator has no profile, there are too many combinations, or the experiment has pools, or replicas that
+        come and go.
     """
     if base.pools:
         raise base.error("pools", "deployments are compared as one pool of equal replicas: leave pools out")
+    for section in ("autoscaler", "failures"):
+        if getattr(base, section) is not None:
+            raise base.error(section, f"deployments are compared with all their replicas ready: leave {section} out")
     found = [each for gpu in space.gpus or (base.deployment.gpu,) for each in _of_gpu(base, space, gpu)]
     if len(found) > _MOST:
         raise base.error("search", f"{len(found):,} deployments: at most {_MOST:,} are compared")

@@ -8,6 +8,7 @@ from typing import Any
 
 from sim.errors import ProfileError, did_you_mean
 from sim.experiment import Experiment
+from sim.metrics.pools import PoolSummary
 from sim.profiles.apis import ApiPrice, from_genai_prices
 from sim.profiles.library import load_apis, names
 from sim.profiles.prices import CardPrice, GpuPrice
@@ -15,6 +16,7 @@ from sim.simulate import Result, simulate
 from sim.simulate.pools import ReadyPool
 from sim.simulate.prices import gpu_price, purchase_price, reserved_price
 from sim.simulate.time_use import prefill_share
+from sim.study.saturation import saturated
 from sim.tco.api import ApiBill, api_bill, api_usd, break_even_mtok, hybrid_usd, published_rule
 from sim.tco.bill import Bill, bought, rented
 from sim.tco.costs import Costs
@@ -24,7 +26,6 @@ __all__ = ["Money", "money_of"]
 
 _UTILIZATIONS = (1.0, 0.5, 0.3, 0.1)
 _FOLLOW_THE_DAY = ("diurnal", "trace")
-_OFFLINE = 2000  # requests are enough to saturate
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +141,17 @@ def money_of(experiment: Experiment, result: Result | None = None) -> Money:
     Raises
     ------
     ConfigError
-        If no price of the accelerators is known, or an API is not.
+        If no price of the accelerators is known, or an API is not, or nothing was answered that could cost anything.
     """
     result = result or simulate(experiment)
-    costs, notes = experiment.costs, list[str]()
+    if not result.summary.completed:
+        raise experiment.error("workload", "no request was answered, so that there is nothing to price")
+    full = saturated(experiment, result.pools)
+    costs, notes = experiment.costs, list(_scaled_notes(result.pools))
     load, load_from = _load(experiment)
     fleet, rates = _fleet(result, costs), _rates(result)
     month = Month.at(rates, load, fleet, costs)
-    bills = tuple(sorted(_bills(experiment, result.pools, fleet, month, notes), key=lambda bill: bill.total_usd))
+    bills = tuple(sorted(_bills(experiment, result, fleet, month, notes), key=lambda bill: bill.total_usd))
     if not bills:
         raise experiment.error("prices", f"give gpu_hour_usd: no price of {experiment.deployment.gpu} is known")
     own_usd = bills[0].total_usd
@@ -162,7 +166,7 @@ def money_of(experiment: Experiment, result: Result | None = None) -> Money:
         load_from=load_from,
         month=month,
         fleet=fleet,
-        saturated=_saturated(experiment),
+        saturated=None if full is None else _rates(full),
         bills=bills,
         apis=apis,
         hybrid=_hybrid(experiment, own_usd, month),
@@ -186,7 +190,7 @@ def _fleet(result: Result, costs: Costs) -> Fleet:
     known = True
     for pool, summary in zip(result.pools, result.summary.pools, strict=True):
         deployment = pool.experiment.deployment
-        own = pool.most * deployment.parallelism.gpus
+        own = pool.most_wanted * deployment.parallelism.gpus
         spare = costs.spare_replicas * deployment.parallelism.gpus
         gpus += own + spare
         if summary.power is None or summary.power_w is None or pool.setup.hardware.tdp_w is None:
@@ -194,7 +198,7 @@ def _fleet(result: Result, costs: Costs) -> Fleet:
             continue
         limit_w += (own + spare) * pool.setup.hardware.tdp_w
         idle_w += (own + spare) * summary.power.idle_w
-        busy_w += summary.power_w + spare * summary.power.idle_w
+        busy_w += summary.power_w + max(own + spare - summary.num_gpus, 0) * summary.power.idle_w
     return Fleet(gpus, limit_w, idle_w, busy_w) if known else Fleet(gpus)
 
 
@@ -213,28 +217,17 @@ def _rates(result: Result) -> Rates:
     )
 
 
-def _saturated(experiment: Experiment) -> Rates | None:
-    """Return the rates with every request there from the start."""
-    if experiment.workload.lengths is None:
-        return None
-    count = min(experiment.workload.num_requests or _OFFLINE, _OFFLINE)
-    arrivals = type(experiment.workload).model_validate(
-        {**experiment.workload.model_dump(), "arrivals": {"kind": "offline"}, "num_requests": count}
-    )
-    return _rates(simulate(experiment.model_copy(update={"workload": arrivals, "slo": None})))
-
-
 _Price = Callable[[Experiment], GpuPrice | CardPrice | None]
 
 
 def _bills(
-    experiment: Experiment, pools: Sequence[ReadyPool], fleet: Fleet, month: Month, notes: list[str]
+    experiment: Experiment, result: Result, fleet: Fleet, month: Month, notes: list[str]
 ) -> Iterator[Bill]:
     costs = experiment.costs
     for scheme, price in (("rent", gpu_price), ("reserved", reserved_price)):
-        if (found := _together(pools, price, costs, notes, scheme)) is not None:
+        if (found := _together(result, price, costs, notes, scheme)) is not None:
             yield rented(scheme, found[1], found[0], costs)
-    found = _together(pools, purchase_price, costs, notes, "purchase")
+    found = _together(result, purchase_price, costs, notes, "purchase")
     if found is None:
         return
     try:
@@ -244,20 +237,34 @@ def _bills(
 
 
 def _together(
-    pools: Sequence[ReadyPool], price: _Price, costs: Costs, notes: list[str], scheme: str
+    result: Result, price: _Price, costs: Costs, notes: list[str], scheme: str
 ) -> tuple[float, str] | None:
     """Return the price of all accelerators of the pools, and its origin; None, with a note, if one has no price."""
     usd, terms = 0.0, []
-    for pool in pools:
-        deployment = pool.experiment.deployment
+    for pool, summary in zip(result.pools, result.summary.pools, strict=True):
         found = price(pool.experiment)
         if found is None:
             notes.append(f"no bill for {scheme}: no such price of {pool.setup.hardware.name} is known")
             return None
-        gpus = (deployment.replicas + costs.spare_replicas) * deployment.parallelism.gpus
+        gpus = _paid_gpus(pool, summary, costs, scheme)
         usd += gpus * (found.usd if isinstance(found, CardPrice) else found.usd_per_hour)
-        terms.append(f"{gpus} x {pool.setup.hardware.name} at {found.statement}")
+        terms.append(f"{f'{gpus:,.2f}'.removesuffix('.00')} x {pool.setup.hardware.name} at {found.statement}")
     return usd, "; ".join(terms)
+
+
+def _paid_gpus(pool: ReadyPool, summary: PoolSummary, costs: Costs, scheme: str) -> float:
+    """Return how many accelerators of *pool* are paid for: who rents gives back what an autoscaler switches off."""
+    gpus = pool.experiment.deployment.parallelism.gpus
+    scaled = scheme == "rent" and pool.experiment.autoscaler is not None
+    return (summary.num_gpus if scaled else pool.most_wanted * gpus) + costs.spare_replicas * gpus
+
+
+def _scaled_notes(pools: Sequence[ReadyPool]) -> Iterator[str]:
+    if any(pool.experiment.autoscaler is not None for pool in pools):
+        yield (
+            "rent is of the accelerators that the autoscaler kept under the experiment's load, on average, all month;"
+            " the other schemes pay for the most that it may have"
+        )
 
 
 def _apis(experiment: Experiment, notes: list[str]) -> Iterator[tuple[str, ApiPrice]]:

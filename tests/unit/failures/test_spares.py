@@ -40,6 +40,12 @@ def test_the_least_number_that_is_enough():
         spares_for(300, 0.9, 6000, 24, crews=1)
 
 
+def test_what_is_nearly_always_away_takes_no_time_to_refuse():
+    with pytest.raises(ValueError, match="1,000 spares cannot keep 20 replicas ready"):
+        spares_for(20, 0.999, 3600, 3.6e6)
+    assert spares_for(1, 0.999, 1, 100) == 694  # (100 / 101) ** 695 is the first power below 0.001
+
+
 @pytest.mark.parametrize("repair", ["exponential", "fixed"])
 def test_a_simulation_agrees(repair):
     """Four replicas, lost every 1,000 s for 200 s, in 400,000 s; intervals from ten batches, as wide as Student's t."""

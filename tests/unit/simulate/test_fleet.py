@@ -97,3 +97,31 @@ def test_who_comes_while_there_is_no_replica_is_not_turned_away_but_starts_one()
     assert summary.fleet is not None
     assert summary.fleet.ready_replicas_min == 0
     assert summary.completed == 300
+
+
+def test_no_replica_is_busy_for_longer_than_it_is_there():
+    """The last iteration outlives its requests, whose clients gave up."""
+    workload = "workload: {arrivals: {kind: offline}, lengths: {kind: fixed, input_tokens: 50, output_tokens: 9},"
+    impatient = HEAD.replace("workload: {", "costs: {}\nunused: {").split("costs:")[0] + workload
+    text = impatient + " num_requests: 1, patience: {mean_s: 0.01}}\nfailures: {}\n"
+    (pool,) = simulate(experiment_of(parse_yaml(text, "exp.yaml"))).summary.pools
+    assert pool.busy_share <= 1
+    assert pool.num_gpus == pytest.approx(2)
+
+
+def test_a_run_lasts_until_the_last_request_waited_in_vain():
+    lost = "failures: {in_flight: fail, events: [{what: node, at_s: 1, for_s: 1 h}]}\n"
+    summary = result_of(lost).summary
+    assert summary.failed + summary.rejected > 250
+    assert summary.num_gpus <= 2
+    assert summary.duration_s > 300  # gateway_timeout_s
+
+
+def test_users_without_a_pause_ask_again_at_once():
+    closed = HEAD.replace("{kind: poisson, rate: 8}", "{kind: closed_loop, concurrency: 8}")
+    limit = "admission: {kind: queue_limit, max_outstanding: 1}\n"
+    eager = simulate(experiment_of(parse_yaml(closed + limit, "exp.yaml"))).context.warnings
+    assert any("give workload.arrivals.think_s" in warning for warning in eager)
+    patient = closed.replace("concurrency: 8", "concurrency: 8, think_s: 1") + limit
+    warnings = simulate(experiment_of(parse_yaml(patient, "exp.yaml"))).context.warnings
+    assert not any("think_s" in warning for warning in warnings)

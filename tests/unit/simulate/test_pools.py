@@ -68,6 +68,7 @@ def test_a_run_depends_on_the_profiles_of_every_pool():
         ("pools:\n  - {}\n  - {gpu: L40Z}\n", "fleet.yaml:10: deployment.gpu: no profile 'L40Z' in hardware"),
         ("pools:\n  - {name: a}\n  - {name: a}\n", "fleet.yaml:10: pools.1.name: there is another pool 'a'"),
         ("pools:\n  - {engine: {block_size: 0}}\n", "fleet.yaml:9: pools.0.engine.block_size:"),
+        ("pools:\n  - {}\n  - {share: 0.5}\n", "fleet.yaml:10: pools.1.share: shares are of models"),
         ("pools:\n  - {}\n  - {model: Qwen/Qwen3-8B}\n", "the shares of 2 models must be above 0 and sum to 1"),
     ],
 )

@@ -165,6 +165,12 @@ def test_pools_are_not_compared(tmp_path):
         answer(tmp_path, ONE, overrides=["pools=[{gpu: L40S}]"])
 
 
+@pytest.mark.parametrize("section", ["autoscaler={kind: queue_depth, target: 4, max_replicas: 4}", "failures={}"])
+def test_replicas_that_come_and_go_are_not_compared(tmp_path, section):
+    with pytest.raises(ConfigError, match=f"{section.partition('=')[0]}: deployments are compared with all"):
+        answer(tmp_path, ONE, overrides=[section])
+
+
 @pytest.mark.parametrize(
     ("search", "message"),
     [

@@ -125,3 +125,30 @@ def test_prices_of_the_package_if_it_is_there(monkeypatch):
     assert from_genai_prices("someone unknown") is None
     monkeypatch.setitem(sys.modules, "genai_prices", None)
     assert from_genai_prices("someone known") is None
+
+
+def test_an_autoscaler_rents_what_it_keeps_and_buys_what_it_may_have(small):
+    scaled = ("autoscaler={kind: queue_depth, target: 1, max_replicas: 4, interval_s: 1, lag_s: 0}",)
+    money = small(*scaled, "lifecycle.cold_start_s=1", "prices.reserved_gpu_hour_usd=0.5")
+    bills = {bill.scheme: bill.items["accelerators"] for bill in money.bills if "accelerators" in bill.items}
+    assert money.fleet.gpus == 4
+    assert bills["reserved"] == pytest.approx(4 * 0.5 * 730)
+    assert 2 * 730 < bills["rent"] < 4 * 730
+    assert money.capacity_mtok == pytest.approx(small("deployment.replicas=4").capacity_mtok)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ("admission={kind: token_bucket, rate: 2, burst: 2}",),
+        ("workload.patience={mean_s: 2}",),
+        ("engine.scheduler={kind: chunked_prefill, max_num_queued_reqs: 1}", "engine.queue_timeout_s=1"),
+    ],
+)
+def test_saturation_is_of_the_machines_and_not_of_who_is_turned_away(small, overrides):
+    assert small(*overrides).capacity_mtok == pytest.approx(small().capacity_mtok)
+
+
+def test_what_nobody_answers_has_no_price(small):
+    with pytest.raises(ConfigError, match="workload: no request was answered"):
+        small("workload.patience={mean_s: 0.001}")
