@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotDoneError
 from contextlib import suppress
+from threading import BoundedSemaphore, Thread
 from typing import Generic, TypeVar
 
 __all__ = ["Job", "OnProgress", "start"]
@@ -17,7 +18,7 @@ OnProgress = Callable[[int, int], None]
 
 _THREADS = 3
 _LONGEST_S = 1200.0
-_pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="servecast")
+_free = BoundedSemaphore(_THREADS)
 
 
 class Job(Generic[T]):
@@ -27,7 +28,17 @@ class Job(Generic[T]):
         self.done, self.total = 0, 0
         self._began_s = time.monotonic()
         self._stop = False
-        self._future: Future[T] = _pool.submit(work, self._progressed)
+        self._future: Future[T] = Future()
+        Thread(target=self._run, args=(work,), daemon=True).start()  # a server that ends waits for nobody
+
+    def _run(self, work: Callable[[OnProgress], T]) -> None:
+        with _free:
+            if not self._future.set_running_or_notify_cancel():
+                return
+            try:
+                self._future.set_result(work(self._progressed))
+            except BaseException as error:  # whoever asks for the result gets it
+                self._future.set_exception(error)
 
     def _progressed(self, done: int, total: int) -> None:
         if self._stop or time.monotonic() - self._began_s > _LONGEST_S:
