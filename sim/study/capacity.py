@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -154,15 +154,14 @@ class _Search:
 
     def answer(self) -> CapacityAnswer:
         trial, amount = self._trial, self._trial.load.amount
-        capacity = self._highest(NOMINAL, amount)
+        capacity = self._highest(lambda load: NOMINAL, amount)
         if capacity is None:
             raise self._infeasible()
         met = self._test(NOMINAL, capacity)
         missed = self._above(capacity)
-        run = met.typical
         deviates = deviates_of(_INTERVAL)
         low, high, safe = (
-            self._highest(Doubt.of(run.factors, quantile, met.noise or 0.0), capacity) or 0.0
+            self._highest(self._doubt(quantile, capacity), capacity) or 0.0
             for quantile in (deviates, -deviates, deviates_of(trial.confidence))
         )
         return CapacityAnswer(
@@ -175,17 +174,29 @@ class _Search:
             confidence=trial.confidence,
             sure=met.sure and (missed is None or missed.sure),
             objective="" if missed is None else missed.objective,
-            run=run,
+            run=met.typical,
             steps=tuple(self._steps),
             runs=trial.laboratory.runs,
         )
 
-    def _highest(self, doubt: Doubt, near: float) -> float | None:
-        """Return the highest load that is kept on that machine, looked for *near* a load; None: not even the lowest."""
-        start = bisect_left(self._loads, near / doubt.slower)
-        last = len(self._loads) - 1
-        place = last_true(lambda place: self._test(doubt, self._loads[place]).met, start, 0, last, _STRIDE)
+    def _highest(self, doubt: Callable[[float], Doubt], near: float) -> float | None:
+        """Return the highest load kept on the machine of its *doubt*, looked for *near* one; None: not the lowest."""
+
+        def met(place: int) -> bool:
+            load = self._loads[place]
+            return self._test(doubt(load), load).met
+
+        start = bisect_left(self._loads, near / doubt(near).slower)
+        place = last_true(met, start, 0, len(self._loads) - 1, _STRIDE)
         return None if place is None else self._loads[place]
+
+    def _doubt(self, deviates: float, capacity: float) -> Callable[[float], Doubt]:
+        """Return the machine to test a load on: by the errors in the regime of that load, which at most is *capacity*.
+
+        A saturated machine is predicted far worse than a busy one: its errors say nothing about half its load.
+        """
+        noise = self._test(NOMINAL, capacity).noise or 0.0
+        return lambda load: Doubt.of(self._test(NOMINAL, min(load, capacity)).typical.factors, deviates, noise)
 
     def _test(self, doubt: Doubt, load: float) -> Decision:
         key = doubt.deviates, load

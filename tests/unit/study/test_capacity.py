@@ -1,12 +1,13 @@
 import itertools
 import math
+from types import SimpleNamespace
 
 import pytest
 from small_search import answer, experiment_in
 
 from sim.errors import ConfigError, InfeasibleError
 from sim.search.capacity import Capacity
-from sim.study.capacity import find_capacity, steps_of
+from sim.study.capacity import _Search, find_capacity, steps_of
 from sim.study.laboratory import Laboratory
 from sim.study.load import lengths_of, load_of
 from sim.study.trial import Trial
@@ -60,6 +61,26 @@ def test_the_capacity_of_one_place_is_that_of_the_formula(tmp_path):
     found = find_capacity(experiment, Laboratory())
     assert 0.99 <= found.capacity <= 1.01
     assert found.objective in ("e2e_p95", "overload")
+
+
+def test_a_load_is_doubted_by_the_errors_of_its_own_regime():
+    """Kept up to 100, by a model that is nine times off above 80 and right below: 80 is as sure as the model itself."""
+
+    def decide(load, doubt):
+        factors = {"ttft": 9.0} if load > 80 else {}
+        return SimpleNamespace(
+            met=load * doubt.longer("ttft") <= 100, noise=0.0, margin=0.0, objective="ttft_p95", sure=True, runs=(),
+            typical=SimpleNamespace(factors=factors, values_s={}),
+        )  # fmt: skip
+
+    trial = SimpleNamespace(
+        base=SimpleNamespace(name="two regimes"), slo=None, load=SimpleNamespace(amount=50.0, unit="concurrency"),
+        confidence=0.9, laboratory=SimpleNamespace(runs=0), decide=decide,
+    )  # fmt: skip
+    found = _Search(trial, tuple(map(float, range(1, 1000)))).answer()
+    assert found.capacity == 100
+    assert found.at_confidence == found.interval[0] == 80
+    assert found.interval[1] == 900
 
 
 def test_goodput_and_availability_are_objectives(tmp_path):
