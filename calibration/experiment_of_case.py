@@ -199,7 +199,7 @@ def _ranks(draft: _Draft) -> _Ranks:
     case = draft.case
     tp, ep, copies = case.whole("tp") or case.whole("n_gpus"), case.whole("ep") or 1, case.whole("dp") or 1
     if tp is None:
-        raise NotModelledError("neither tp nor n_gpus is stated")
+        raise NotModelledError("neither tp nor n_gpus is stated; if you know it: --assume tp=N")
     if not is_moe(draft.model):
         return _Ranks(tp, 1, replicas=copies)
     if case.text("dp") == "dpa" or (copies > 1 and copies == tp == case.whole("n_gpus")):

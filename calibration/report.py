@@ -33,16 +33,18 @@ def validation(result: Mapping[str, Any]) -> str:
     metrics = [name for name in (*_MAIN, *_MEMORY) if any(name in found for found in groups.values())]
     header = ["group", *metrics]
     rows = [[name, *(_cell(found.get(metric)) for metric in metrics)] for name, found in groups.items()]
-    lines = ["error in %: mean / median of the absolute value, bias (cases)", ""]
-    lines += _aligned([header, *rows])
+    lines = []
+    if rows:
+        lines += ["error in %: mean / median of the absolute value, bias (cases)", "", *_aligned([header, *rows]), ""]
     skipped = summary["skipped"]
     if skipped:
         count = sum(found["n"] for found in skipped.values())
-        lines += ["", f"{count} of {len(result['cases'])} cases are not modelled:"]
+        lines += [f"{count} of {len(result['cases'])} cases are not modelled:"]
         lines += [f"  {found['n']:6} {reason}" for reason, found in skipped.items()]
+        lines.append("")
     if "cpu_s" in result:
-        lines += ["", f"{result['cpu_s']:.0f} s of processor time"]
-    return "\n".join(lines) + "\n"
+        lines += [f"{result['cpu_s']:.0f} s of processor time"]
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def _cell(found: Mapping[str, Any] | None) -> str:

@@ -24,7 +24,11 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     """Add the options of a selection to *parser*."""
     parser.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE", help="only these cases")
     parser.add_argument(
-        "--assume", action="append", default=[], metavar="COLUMN=VALUE", help="for cells that are empty, such as gpu"
+        "--assume",
+        action="append",
+        default=[],
+        metavar="COLUMN=VALUE",
+        help="for cells that are empty, such as gpu=H100-SXM-80GB or tp=8; repeatable",
     )
 
 

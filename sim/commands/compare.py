@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 from sim.errors import UserError
@@ -14,9 +15,14 @@ from sim.study.played import from_folder
 __all__ = ["add_arguments", "run"]
 
 
+_SECOND_FIELD = re.compile(r"[\w.]+=[^\[{,]*,\s*[\w.]+=")  # a.b=c, d.e=f
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("sides", nargs="+", metavar="A", help="experiments, or folders of `run --out`; at least two")
+    parser.add_argument(
+        "sides", nargs="+", metavar="A", help="experiments, or folders of `run --out`; one is enough with --vary"
+    )
     parser.add_argument(
         "--set", action="append", default=[], metavar="a.b=c", help="override a field of all experiments; repeatable"
     )
@@ -25,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[NAME:]a.b=c[;d.e=f]",
-        help="compare the first experiment with itself with these fields changed; repeatable, each a side of its own",
+        help="compare the first experiment with itself with these fields changed, as in"
+        " --vary 'tp4: deployment.parallelism.tp=4; deployment.replicas=1'; repeatable, each a side of its own",
     )
     parser.add_argument("--replications", type=int, default=3, metavar="N", help="runs of each experiment (default: 3)")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="form of the result")
@@ -58,6 +65,9 @@ def _varied(path: str, variation: str, options: argparse.Namespace) -> Side:
     head, colon, rest = variation.partition(":")
     named = bool(colon) and "=" not in head
     assignments = [part.strip() for part in (rest if named else variation).split(";")]
+    for assignment in assignments:
+        if _SECOND_FIELD.match(assignment):
+            raise UserError(f"--vary {assignment}: put ; between fields, not a comma")
     name = head.strip() if named else variation
     return _played(path, [*options.set, *assignments], name, options.replications)
 

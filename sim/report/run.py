@@ -24,6 +24,8 @@ from sim.units import format_bytes
 
 __all__ = ["defaults_text", "show", "write"]
 
+_MOST_VALUES = 8  # of a list that is spelled out among the defaults
+
 
 def show(result: Result, form: str) -> None:
     """Print *result* on standard output as ``table``, ``vllm`` or ``json``."""
@@ -97,6 +99,8 @@ def _engines_own(result: Result) -> dict[str, Any]:
 
 
 def _yaml(value: Any) -> str:
+    if isinstance(value, list | tuple) and len(value) > _MOST_VALUES:
+        return f"({len(value)} values)"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -44,16 +44,20 @@ def _capacity(answer: Plain, console: Console) -> None:
     low, high = answer["interval"]
     console.print(f"{answer['name']}: the highest load within {_slo(answer)}", style="bold")
     console.print(f"  {answer['capacity']:,.4g} {unit} by the model; 90 % interval {low:,.3g} - {high:,.3g}")
-    console.print(f"  {answer['at_confidence']:,.4g} {unit} with {answer['confidence']:.0%} confidence")
     per_gpu = f"{answer['output_throughput']:,.0f} output tok/s, {answer['output_tok_s_per_gpu']:,.1f} per GPU"
-    console.print(f"  there: {_latencies(answer)}; {per_gpu}")
+    console.print(f"  there: {_latencies(answer)}; {per_gpu}; {_kv_peak(answer)}")
     if answer["binding_objective"]:
         console.print(f"  a little more misses {_beyond(answer)}; limited by {answer['binding_sentence']}")
     else:
         console.print("  that is the largest load considered (search.high)", style="yellow")
+    console.print(f"  {answer['at_confidence']:,.4g} {unit} with {answer['confidence']:.0%} confidence")
     if not answer["decided"]:
         console.print("  the last step is within the noise of the replications", style="yellow")
     _footer(answer, answer["statement"], console)
+
+
+def _kv_peak(run: Plain) -> str:
+    return f"KV cache {run['kv_utilization_peak']:.0%} full at most"
 
 
 def _beyond(answer: Plain) -> str:
@@ -71,7 +75,7 @@ def _cheapest(answer: Plain, console: Console) -> None:
     console.print(f"  by the model alone {first['nominal_gpus']}; 90 % interval {_range(first['gpus_interval'])} GPUs")
     console.print(f"  {_money(first)}; {first['price']}")
     limit = f"{first['objective']} is the closest to its bound, for {first['peak']['binding_sentence']}"
-    console.print(f"  at the peak {_latencies(first['peak'])}; {limit}")
+    console.print(f"  at the peak {_latencies(first['peak'])}, {_kv_peak(first['peak'])}; {limit}")
     console.print(_alternatives(answer))
     for gpu, reason in answer["unable"].items():
         console.print(f"  {gpu}: none keeps the SLO; closest: {reason}", soft_wrap=True)

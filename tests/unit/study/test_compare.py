@@ -118,6 +118,7 @@ def test_folders_of_runs_are_compared_request_by_request(path, tmp_path, capsys)
         (["{path}", "{path}", "--replications", "0"], "at least 1 run"),
         (["{path}", "{folder}"], "no folder of `sim run --out`: it has no result.json"),
         (["{folder}", "--vary", "seed=2"], "not a folder"),
+        (["{path}", "--vary", "seed=2, deployment.replicas=2"], "put ; between fields"),
     ],
 )
 def test_what_cannot_be_compared(path, tmp_path, arguments, message, capsys):
