@@ -27,7 +27,9 @@ def test_the_highest_load_is_what_is_asked_of_an_experiment_without_a_search(sea
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "small: the highest load within ttft_p90 <= 200 ms, tpot_p90 <= 12 ms"
     assert "requests/s by the model; 90 % interval" in lines[1]
-    assert "requests/s with 90% confidence" in lines[2]
+    assert lines[2].startswith("  there: ttft_p90")
+    assert "KV cache" in lines[2]
+    assert "requests/s with 90% confidence" in lines[4]
 
 
 def test_json_and_files_say_the_same(search, capsys, tmp_path):
