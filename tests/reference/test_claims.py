@@ -213,3 +213,9 @@ def test_a_prefix_scorer_keeps_more_contexts_than_one_replica_holds():
     assert by_prefix["mean_ttft_ms"] < blind["mean_ttft_ms"] / 3
     assert by_prefix["output_throughput"] > 1.4 * blind["output_throughput"], "published 1.6 times"
     assert by_cost["output_throughput"] > 1.4 * blind["output_throughput"]
+
+
+def test_experts_placed_by_load_serve_more():
+    contiguous, placed, redundant = (run["total_token_throughput"] for run in summaries("redundant_experts"))
+    assert 1.05 < placed / contiguous < 1.2
+    assert redundant > 0.99 * placed
