@@ -20,9 +20,11 @@ class Controller:
     def __init__(self, policy: Autoscaler) -> None:
         self.policy = policy
         self._seen: list[Snapshot] = [Snapshot(ready=0)]
-        self._wishes: deque[tuple[float, int]] = deque()
+        self._lowest = _Extreme(policy.stabilization_up_s, -1)
+        self._highest = _Extreme(policy.stabilization_down_s, 1)
         self._stepped_up_s = self._stepped_s = -math.inf
         self._active_s = 0.0
+        self._wished = False
 
     def decide(self, now_s: float, current: int, snapshot: Snapshot) -> int:
         """Return how many replicas there should be from *now_s* on, *current* starting or ready ones included.
@@ -41,15 +43,11 @@ class Controller:
     def _stabilized(self, now_s: float, current: int) -> int:
         policy = self.policy
         wish = min(max(policy.wanted(self._seen, current), policy.min_replicas), policy.max_replicas)
-        longest_s = max(policy.stabilization_up_s, policy.stabilization_down_s)
-        if not self._wishes:  # as `maybeInitScaleDownStabilizationWindow`: what there is stays for a window
-            self._wishes.append((0.0, current))
-        self._wishes.append((now_s, wish))
-        while self._wishes[0][0] < now_s - longest_s:
-            self._wishes.popleft()
-        lowest = min(wish for at_s, wish in self._wishes if at_s >= now_s - policy.stabilization_up_s)
-        highest = max(wish for at_s, wish in self._wishes if at_s >= now_s - policy.stabilization_down_s)
-        return min(max(current, lowest), highest)
+        if not self._wished:  # as `maybeInitScaleDownStabilizationWindow`: what there is stays for a window
+            self._wished = True
+            self._lowest.of(0.0, current)
+            self._highest.of(0.0, current)
+        return min(max(current, self._lowest.of(now_s, wish)), self._highest.of(now_s, wish))
 
     def _stepped(self, now_s: float, current: int, wish: int) -> int:
         """Return what of *wish* is done now."""
@@ -61,3 +59,20 @@ class Controller:
             self._stepped_s = now_s
             return max(wish, current - (policy.step_down or current))
         return current
+
+
+class _Extreme:
+    """The highest wish (*sign* 1) of the last *window_s*, or the lowest (-1), in constant time a wish on average."""
+
+    def __init__(self, window_s: float, sign: int) -> None:
+        self._window_s, self._sign = window_s, sign
+        self._kept: deque[tuple[float, int]] = deque()  # those that no later one outdoes
+
+    def of(self, now_s: float, wish: int) -> int:
+        """Add a *wish* and return the extreme one."""
+        while self._kept and self._sign * self._kept[-1][1] <= self._sign * wish:
+            self._kept.pop()
+        self._kept.append((now_s, wish))
+        while self._kept[0][0] < now_s - self._window_s:
+            self._kept.popleft()
+        return self._kept[0][1]

@@ -21,7 +21,7 @@ class Rate(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    mtbf_s: Seconds = Field(gt=0, allow_inf_nan=False, description="Mean time between failures of one of them [s].")
+    mtbf_s: Seconds = Field(ge=1, allow_inf_nan=False, description="Mean time between failures of one of them [s].")
     repair_s: Seconds = Field(
         gt=0, allow_inf_nan=False, description="Mean time until it is back, or another one is in its place [s]."
     )

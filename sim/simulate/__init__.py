@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,8 +15,8 @@ from sim.metrics.instances import InstanceRows
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.metrics.summary import RunContext, Summary, summarise
 from sim.metrics.transfers import TransferRows
-from sim.request import Status
 from sim.simulate.disaggregation import decided
+from sim.simulate.idle import idle_warnings, refuse_idle_admission
 from sim.simulate.pools import ReadyPool, ask_for_services, ready_pools, refuse_unknown_places
 from sim.simulate.setup import Setup, prepare
 from sim.simulate.uncertainty import capacity_warnings, model_error
@@ -96,32 +96,13 @@ def simulate(
         wall_s=time.perf_counter() - began_s,
         warnings=(
             *traffic.warnings,
-            *_idle_priorities(experiment, pools),
-            *_asked_at_once(traffic),
+            *idle_warnings(experiment, pools, traffic),
             *capacity_warnings(pools, contexts, strides),
         ),
         model_error=model_error(pools, contexts, requests, strides),
     )
     summary = summarise(requests, strides, context, transfers)
     return Result(experiment, pools, *played, context, summary)
-
-
-def _idle_priorities(experiment: Experiment, pools: Sequence[ReadyPool]) -> Iterator[str]:
-    """Say so where classes differ in urgency and no scheduler looks at it."""
-    priorities = {each.priority or 0 for each in experiment.workload.classes}
-    if len(priorities) > 1 and all(pool.setup.engine.scheduler.order != "priority" for pool in pools):
-        yield "no scheduler serves by the priorities of classes: set engine.scheduler.order: priority"
-
-
-def _asked_at_once(traffic: Traffic) -> Iterator[str]:
-    """Say so where users of a closed loop were turned away and asked again at the same instant."""
-    refused = [request for request in traffic.requests if request.status is Status.REJECTED]
-    at_once = len(refused) - len({request.arrival_s for request in refused})
-    if traffic.slots_open_s is not None and traffic.think_s is None and 2 * at_once > len(traffic.requests):
-        yield (
-            f"{at_once} requests were turned away at an instant at which others were, since users without a pause ask"
-            " again at once: give workload.arrivals.think_s"
-        )
 
 
 def play(
@@ -132,6 +113,7 @@ def play(
     disaggregation = decided(experiment, pools)
     traffic = generate(experiment.workload, experiment.seed, experiment.folder)
     _refuse_beyond_window(experiment, pools, traffic)
+    refuse_idle_admission(experiment, traffic.requests)
     ask_for_services(experiment, pools, traffic.requests)
     total = len(traffic.requests)
     every = max(total // 100, 1)

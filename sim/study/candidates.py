@@ -12,6 +12,7 @@ from sim.experiment import Experiment
 from sim.profiles.library import load_hardware
 from sim.profiles.quantization import bytes_per_element
 from sim.search import Space
+from sim.study.standing import require_standing
 from sim.sweep import Settings
 
 __all__ = ["CAUTION", "Candidate", "candidates_of", "caution_of"]
@@ -45,9 +46,7 @@ def candidates_of(base: Experiment, space: Space) -> list[Candidate]:
     """
     if base.pools:
         raise base.error("pools", "deployments are compared as one pool of equal replicas: leave pools out")
-    for section in ("autoscaler", "failures"):
-        if getattr(base, section) is not None:
-            raise base.error(section, f"deployments are compared with all their replicas ready: leave {section} out")
+    require_standing(base, "deployments are compared")
     found = [each for gpu in space.gpus or (base.deployment.gpu,) for each in _of_gpu(base, space, gpu)]
     if len(found) > _MOST:
         raise base.error("search", f"{len(found):,} deployments: at most {_MOST:,} are compared")

@@ -15,6 +15,7 @@ from sim.experiment import Experiment, experiment_of
 from sim.metrics.rows import RequestRows
 from sim.profiles.quantization import Dtype, Quantization
 from sim.simulate import Result, Setup, prepare, simulate
+from sim.study.standing import require_standing
 
 __all__ = ["Fit", "Plan", "in_flight", "plan_of"]
 
@@ -124,10 +125,12 @@ def plan_of(experiment: Experiment, concurrency: int | None = None, context_toke
     Raises
     ------
     ConfigError
-        For an experiment with pools, or without lengths apart from its arrivals.
+        For an experiment with pools or replicas that come and go, or without lengths apart from its arrivals, or for
+        a context that no engine accepts.
     """
     if experiment.pools:
         raise experiment.error("pools", "a plan walks one deployment: leave pools out")
+    require_standing(experiment, "a plan is")
     if experiment.workload.lengths is None:
         raise experiment.error("workload.lengths", "a plan needs lengths apart from the arrivals")
     setups = {tp: _try(experiment, tp) for tp in _DEGREES}
@@ -137,6 +140,8 @@ def plan_of(experiment: Experiment, concurrency: int | None = None, context_toke
     peak, source = (concurrency, "as given") if concurrency else _peak(experiment, ready[-1][0])
     setup = ready[0][1]
     context = context_tokens or _context(experiment, setup)
+    if context > (longest := setup.engine.max_model_len):
+        raise experiment.error("engine.max_model_len", f"{longest:,}, less than the context of {context:,} tokens")
     per_token = setup.model.kv_bytes_per_token(experiment.deployment.quantization.kv_cache)
     fits = tuple(_fit(tp, found, context, peak) for tp, found in setups.items())
     chosen = _chosen(fits)

@@ -2,10 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
 from sim.autoscaler import Controller, Snapshot
+from sim.autoscaler.controller import _Extreme
 from sim.autoscaler.cpu_utilization import CpuUtilization
 from sim.autoscaler.forecast import Forecast
 from sim.autoscaler.gpu_utilization import GpuUtilization
@@ -158,3 +160,13 @@ def test_what_makes_no_sense_is_refused():
         QueueDepth(target=1, min_replicas=3, max_replicas=2)
     with pytest.raises(ValidationError, match="no time of day"):
         Schedule(replicas_from={"8 am": 1}, max_replicas=2)
+
+
+@pytest.mark.parametrize(("sign", "extreme"), [(1, max), (-1, min)])
+def test_the_extreme_wish_of_a_window_is_that_of_a_search(sign, extreme):
+    draws = np.random.default_rng(4)
+    times_s, wishes = np.cumsum(draws.exponential(1.0, 500)).tolist(), draws.integers(1, 9, 500).tolist()
+    kept = _Extreme(5.0, sign)
+    for place, (now_s, wish) in enumerate(zip(times_s, wishes, strict=True)):
+        seen = zip(times_s[: place + 1], wishes[: place + 1], strict=True)
+        assert kept.of(now_s, wish) == extreme(value for at_s, value in seen if at_s >= now_s - 5.0)

@@ -125,3 +125,32 @@ def test_users_without_a_pause_ask_again_at_once():
     patient = closed.replace("concurrency: 8", "concurrency: 8, think_s: 1") + limit
     warnings = simulate(experiment_of(parse_yaml(patient, "exp.yaml"))).context.warnings
     assert not any("think_s" in warning for warning in warnings)
+
+
+MIXED = HEAD.replace("num_requests: 300", "num_requests: 60") + "admission: {kind: token_bucket, rate: 2, burst: 2, "
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("each: tenant}", "admission.each: no request has a tenant"),
+        ("each: class}", "admission.each: no request has a class"),
+        ("protect_priority: 0}", "admission.protect_priority: every request has a priority value of 0 or less"),
+    ],
+)
+def test_admission_that_could_do_nothing_is_refused(option, message):
+    with pytest.raises(ConfigError, match=message):
+        simulate(experiment_of(parse_yaml(MIXED + option, "exp.yaml")))
+
+
+def test_what_has_no_effect_is_said():
+    router = "router: {kind: length_based, short_tokens: 9, short_replicas: 2}"
+    said = " ".join(result_of(router).context.warnings)
+    assert "all 2 replicas are below router.short_replicas" in said
+    assert "lifecycle has no effect" in said
+    assert "lifecycle" not in " ".join(result_of(SCALED).context.warnings)
+
+
+def test_what_breaks_more_than_once_a_second_is_a_slip():
+    with pytest.raises(ConfigError, match="failures.gpu.mtbf_s: expected a number of at least 1"):
+        result_of(BREAKING.replace("mtbf_s: 20", "mtbf_s: 1 ms"))

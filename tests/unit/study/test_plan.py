@@ -81,3 +81,20 @@ def test_the_command(experiment, tmp_path, capsys):
         assert title in shown
     assert main(["plan", str(tmp_path / "p.yaml"), "--context", "0"]) == 2
     assert "at least 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("autoscaler={kind: queue_depth, target: 4, max_replicas: 4}", "autoscaler: a plan is with all replicas ready"),
+        ("failures={}", "failures: a plan is with all replicas ready"),
+    ],
+)
+def test_a_plan_knows_no_replicas_that_come_and_go(experiment, override, message):
+    with pytest.raises(ConfigError, match=message):
+        plan_of(experiment(override), concurrency=40)
+
+
+def test_a_context_that_no_engine_accepts_is_refused(experiment):
+    with pytest.raises(ConfigError, match="engine.max_model_len: 8,192, less than the context of 8,193 tokens"):
+        plan_of(experiment(), concurrency=40, context_tokens=8193)
