@@ -160,7 +160,8 @@ def test_every_policy_has_an_example(part):
 def test_policy(part, kind, update_golden):
     parts = PARTS | {part: EXAMPLES[part][kind]}
     fast = ", interval_s: 1 s, lag_s: 1 s, stabilization_down_s: 5 s}"
-    autoscaler = f"autoscaler: {parts['autoscaler'][:-1]}{fast}" if parts["autoscaler"] else ""
+    scaled = f"lifecycle: {{cold_start_s: 2}}\nautoscaler: {(parts['autoscaler'] or '')[:-1]}{fast}"
+    autoscaler = scaled if parts["autoscaler"] else ""
     lengths = "" if kind in ("sessions", "trace") else f"lengths: {parts['workload.lengths']}"
     text = f"""
 model: {"XiaomiMiMo/MiMo-7B-Base" if kind == "mtp" else "Qwen/Qwen3-8B"}
@@ -173,7 +174,6 @@ engine:
 cost_model: {parts["cost_model"]}
 router: {parts["router"]}
 admission: {parts["admission"]}
-lifecycle: {{cold_start_s: 2}}
 {autoscaler}
 workload:
   num_requests: 200
