@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
@@ -38,6 +38,11 @@ class InstanceRows:
     def where(self, chosen: NDArray[np.bool_]) -> InstanceRows:
         """Return the *chosen* rows."""
         return InstanceRows(self.replica[chosen], self.from_s[chosen], self.to_s[chosen], self.state[chosen])
+
+    def since(self, at_s: float) -> InstanceRows:
+        """Return what of them is after *at_s* [s]."""
+        after = self.where(self.to_s > at_s)
+        return replace(after, from_s=np.maximum(after.from_s, at_s))
 
     def time_s(self, *states: InstanceState) -> float:
         """Return the time that all replicas together were in one of *states* [s]."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -142,8 +142,8 @@ class Summary:
             "spec_decode_acceptance_length": self.acceptance_length,
             "spec_decode_acceptance_rate": self.acceptance_rate,
             "running_mean": self.running_mean,
-            "output_tok_s_per_gpu": output_tok_s / self.num_gpus,
-            "total_tok_s_per_gpu": total_tok_s / self.num_gpus,
+            "output_tok_s_per_gpu": _ratio(output_tok_s, self.num_gpus),
+            "total_tok_s_per_gpu": _ratio(total_tok_s, self.num_gpus),
             "cost_usd_per_mtok_output": self.cost_usd_per_mtok_output,
             "energy_j_per_output_tok": self.energy_j_per_output_tok,
             "gpu_power_w": self.gpu_power_w,
@@ -196,8 +196,9 @@ def summarise(
     """Compute every metric of a run from its rows; *transfers* count where pools have a link between them."""
     ends_s = _last(requests.last_token_s), _last(strides.start_s + strides.duration_s)
     end_s = max(*ends_s, *map(_closed_s, context.pools))
-    duration_s = end_s - float(requests.arrival_s.min(initial=end_s))
-    pools = context.pools
+    began_s = float(requests.arrival_s.min(initial=end_s))
+    duration_s = end_s - began_s
+    pools = [_since(began_s, pool) for pool in context.pools]
     completed = requests.completed
     output_tokens = int(requests.emitted_tokens[completed].sum())
     gaps = gaps_of(strides)
@@ -247,7 +248,7 @@ def summarise(
         **_accepted(strides, of_replicas(pools, lambda pool: pool.draft_tokens)[strides.replica]),
         running_mean=_ratio(float(np.dot(strides.running, strides.duration_s)), duration_s),
         num_gpus=num_gpus,
-        fleet=summarise_fleet(pools, requests, good),
+        fleet=summarise_fleet(context.pools, requests, good),
         cost_usd_per_mtok_output=_per_token(usd_per_hour, duration_s / 3600, output_tokens / 1e6),
         energy_j_per_output_tok=_per_token(power_w, duration_s, output_tokens),
         binding=binding_limit(
@@ -256,7 +257,7 @@ def summarise(
         time_use=time_use,
         pools=of_pools,
         groups=groups_of(requests, context.slo, context.class_slos, duration_s),
-        gpu_power_w=None if power_w is None else power_w / num_gpus,
+        gpu_power_w=None if power_w is None else _ratio(power_w, num_gpus),
         facility_power_w=_together([pool.facility_power_w for pool in of_pools]),
         price=_common([pool.price for pool in of_pools]),
         steadiness=steadiness,
@@ -352,6 +353,11 @@ def _accepted(strides: StrideRows, draft_tokens: NDArray[np.float64]) -> dict[st
         "acceptance_length": emitted / verified,
         "acceptance_rate": 100 * (emitted - verified) / float(np.dot(drafts, draft_tokens)),
     }
+
+
+def _since(at_s: float, pool: PoolContext) -> PoolContext:
+    """Return *pool* without what its replicas did before a run began at *at_s* [s]."""
+    return pool if pool.lives is None else replace(pool, lives=pool.lives.since(at_s))
 
 
 def _closed_s(pool: PoolContext) -> float:

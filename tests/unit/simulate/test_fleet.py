@@ -1,5 +1,7 @@
 """Experiments whose replicas come and go: the same bytes again, pools of their own, and what is refused."""
 
+import math
+
 import pytest
 
 from sim.errors import ConfigError
@@ -154,3 +156,17 @@ def test_what_has_no_effect_is_said():
 def test_what_breaks_more_than_once_a_second_is_a_slip():
     with pytest.raises(ConfigError, match="failures.gpu.mtbf_s: expected a number of at least 1"):
         result_of(BREAKING.replace("mtbf_s: 20", "mtbf_s: 1 ms"))
+
+
+def test_waiting_for_the_first_request_makes_no_more_accelerators():
+    late = HEAD.replace("kind: poisson, rate: 8", "kind: poisson, rate: 0.02").replace("300}", "2}")
+    result = simulate(experiment_of(parse_yaml(late + "failures: {}\n", "exp.yaml")))
+    assert result.requests.arrival_s.min() > 10
+    assert result.summary.num_gpus == pytest.approx(2)
+
+
+def test_a_run_in_which_no_replica_ever_serves_has_no_tokens_a_gpu():
+    gone = "failures: {events: [{what: node, at_s: 0, for_s: 1 h}]}"
+    values = result_of(gone).summary.as_dict()
+    assert values["rejected"] == 300
+    assert math.isnan(values["output_tok_s_per_gpu"])
