@@ -13,9 +13,8 @@ from sim.ui.charts.cost import bills_chart, break_even_chart, utilisation_chart
 from sim.ui.charts.style import CONFIG
 from sim.ui.control import at, form_of
 from sim.ui.example import CHAT_70B
-from sim.ui.exchange import draw_exchange
-from sim.ui.form import Drawing, used_values
-from sim.ui.session import show_in_url, state_of, tell_link_problem
+from sim.ui.form import Drawing
+from sim.ui.frame import draw_framed
 from sim.ui.text import dollars
 from sim.ui.waiting import instead, refused, result_of
 
@@ -33,18 +32,7 @@ _COMMON = (
 
 def draw() -> None:
     """Draw the page."""
-    state = state_of("explore", CHAT_70B)
-    experiment, error = state.checked()
-    drawing = Drawing(state, used_values(experiment), error)
-    with st.sidebar:
-        _form(drawing)
-    tell_link_problem()
-    if experiment is None:
-        refused(drawing.error)
-    else:
-        _answer(experiment)
-    draw_exchange(state, command="cost")
-    show_in_url(state)
+    draw_framed("explore", CHAT_70B, _form, _answer, "cost")
 
 
 def _form(drawing: Drawing) -> None:

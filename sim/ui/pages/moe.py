@@ -13,10 +13,10 @@ from sim.ui.charts.experts import expert_heat, rank_heat, times_chart
 from sim.ui.charts.style import CONFIG
 from sim.ui.control import at, form_of
 from sim.ui.example import MIXTURE
-from sim.ui.exchange import draw_exchange
-from sim.ui.form import Drawing, used_values
+from sim.ui.form import Drawing
+from sim.ui.frame import draw_framed
 from sim.ui.results import Kept
-from sim.ui.session import show_in_url, state_of, take_from, tell_link_problem
+from sim.ui.session import take_from
 from sim.ui.text import plainly
 from sim.ui.uploading import draw_uploads
 from sim.ui.waiting import refused, result_of
@@ -36,18 +36,7 @@ _COMMON = (
 
 def draw() -> None:
     """Draw the page."""
-    state = state_of("moe", MIXTURE)
-    experiment, error = state.checked()
-    drawing = Drawing(state, used_values(experiment), error)
-    with st.sidebar:
-        _form(drawing)
-    tell_link_problem()
-    if experiment is None:
-        refused(drawing.error)
-    else:
-        _answer(experiment)
-    draw_exchange(state)
-    show_in_url(state)
+    draw_framed("moe", MIXTURE, _form, _answer)
 
 
 def _form(drawing: Drawing) -> None:

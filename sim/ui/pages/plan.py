@@ -14,9 +14,8 @@ from sim.ui import results
 from sim.ui.answers import capacity, cheapest, pareto, sensitivity
 from sim.ui.control import at, form_of
 from sim.ui.example import PLAN_70B
-from sim.ui.exchange import draw_exchange
-from sim.ui.form import Drawing, draw_objectives, used_values
-from sim.ui.session import show_in_url, state_of, tell_link_problem
+from sim.ui.form import Drawing, draw_objectives
+from sim.ui.frame import draw_framed
 from sim.ui.uploading import draw_uploads
 from sim.ui.waiting import instead, refused, result_of
 
@@ -31,18 +30,7 @@ _CHOICES = ("search.gpus", "search.tp", "search.precisions", "search.concurrency
 
 def draw() -> None:
     """Draw the page."""
-    state = state_of("plan", PLAN_70B)
-    experiment, error = state.checked()
-    drawing = Drawing(state, used_values(experiment), error)
-    with st.sidebar:
-        _form(drawing)
-    tell_link_problem()
-    if experiment is None:
-        refused(drawing.error)
-    else:
-        _answer(experiment)
-    draw_exchange(state, command="search")
-    show_in_url(state)
+    draw_framed("plan", PLAN_70B, _form, _answer, "search")
 
 
 def _form(drawing: Drawing) -> None:
