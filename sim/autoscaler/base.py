@@ -105,6 +105,8 @@ class Autoscaler(Policy):
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
+        if "idle_s" in self.model_fields_set and not self.scale_to_zero:
+            raise ValueError("idle_s counts with scale_to_zero only")
         if self.min_replicas > self.max_replicas:
             raise ValueError(f"min_replicas {self.min_replicas} is more than max_replicas {self.max_replicas}")
         return self

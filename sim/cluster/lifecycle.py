@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sim.units import BytesPerSecond, Seconds
 
 __all__ = ["Lifecycle"]
+
+_PARTS = {"provisioning_s", "storage_bandwidth", "engine_start_s", "warm_up_s"}
 
 
 class Lifecycle(BaseModel):
@@ -47,6 +51,13 @@ class Lifecycle(BaseModel):
         allow_inf_nan=False,
         description="Longest wait of a request while no replica is ready, as Knative's default [s].",
     )
+
+    @model_validator(mode="after")
+    def _whole_or_parts(self) -> Self:
+        parts = sorted(self.model_fields_set & _PARTS)
+        if self.cold_start_s is not None and parts:
+            raise ValueError(f"cold_start_s is the whole of a start, so that {', '.join(parts)} would do nothing")
+        return self
 
     def start_s(self, weight_bytes: float) -> float:
         """Return the time from the wish for a replica until it is ready [s]."""

@@ -81,6 +81,12 @@ class Disaggregation(_Section):
     )
 
     @model_validator(mode="after")
+    def _one_link(self) -> Disaggregation:
+        if self.bytes_per_s is not None and "link" in self.model_fields_set:
+            raise ValueError("bytes_per_s is instead of what the profile says of a link: write one of them")
+        return self
+
+    @model_validator(mode="after")
     def _overlaps_in_reserved_blocks(self) -> Disaggregation:
         if self.overlap and self.order == "prefill_first":
             raise ValueError("overlap needs order decode_first: layers can only be sent to blocks that are reserved")

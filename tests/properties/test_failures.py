@@ -65,9 +65,9 @@ def autoscalers(draw, replicas: int) -> Autoscaler | None:
         "interval_s": draw(st.sampled_from((8 * TICK_S, 0.5))),
         "lag_s": draw(st.sampled_from((0.0, TICK_S))),
         "stabilization_down_s": draw(st.sampled_from((0.0, 0.5))),
-        "scale_to_zero": draw(st.booleans()),
-        "idle_s": draw(st.sampled_from((0.0, 0.25))),
     }
+    if draw(st.booleans()):
+        hasty |= {"scale_to_zero": True, "idle_s": draw(st.sampled_from((0.0, 0.25)))}
     return draw(
         st.sampled_from(
             (
