@@ -79,11 +79,3 @@ class ExpertLoad:
         excess = np.exp(np.interp(place, points, np.log(np.maximum(self.max_over_mean - 1.0, 1e-9))))
         touched, dropped = (float(np.interp(place, points, values)) for values in (self.touched, self.dropped))
         return RankLoad(1.0 + float(excess), touched, dropped)
-
-    def max_rank_share(self, tokens: float) -> float:
-        """Return the share of all rows that the most loaded rank computes."""
-        return self.at(tokens).max_over_mean / self.ranks
-
-    def touched_experts(self, tokens: float) -> float:
-        """Return how many of its experts the most loaded rank computes."""
-        return self.at(tokens).touched

@@ -8,7 +8,6 @@ model also the path to a Hugging Face ``config.json`` or to the folder that hold
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib
 import re
 from collections.abc import Iterator
@@ -53,7 +52,6 @@ __all__ = [
     "load_workload",
     "names",
     "profile_files",
-    "profile_hash",
     "profile_text",
 ]
 
@@ -185,11 +183,6 @@ def find(kind: Kind, name: str, beside: Path | None = None) -> Path:
     if path is None:
         raise ProfileError(f"no profile {name!r} in {kind}{_suggestion(kind, name, beside)}")
     return path
-
-
-def profile_hash(kind: Kind, name: str, beside: Path | None = None) -> str:
-    """Return the SHA-256 of a profile's file, for a manifest; for a model folder, of its ``config.json``."""
-    return hashlib.sha256(_content(kind, name, beside)[1]).hexdigest()
 
 
 def profile_text(kind: Kind, name: str, beside: Path | None = None) -> str:

@@ -27,11 +27,6 @@ class Acceptance:
         """Tokens that one verification computes for a sequence: the draft, and the one before it."""
         return 1 + len(self.rates)
 
-    @property
-    def mean_tokens(self) -> float:
-        """Tokens that an average verification emits: what is accepted, and one more."""
-        return 1.0 + sum(self.rates)
-
     def emitted(self, index: int, verifications: int) -> NDArray[np.int64]:
         """Return the tokens that each of the first *verifications* of request *index* emits, at least one."""
         chance = stream(self.seed, f"acceptance {index}").random(verifications)

@@ -86,9 +86,8 @@ def _compare(expected, counts, ranks):
 
 def test_the_load_as_numbers_for_the_cost():
     load = PUBLISHED.load(4, 64, 4, 8)
-    assert load.max_rank_share(1e9) == pytest.approx(load.at(1e9).max_over_mean / 8)
-    assert load.touched_experts(1e6) == pytest.approx(8)
-    assert load.touched_experts(1) < load.touched_experts(2) < load.touched_experts(40)
+    assert load.at(1e6).touched == pytest.approx(8)
+    assert load.at(1).touched < load.at(2).touched < load.at(40).touched
 
 
 def test_published_imbalance_before_and_after_eplb():
@@ -167,7 +166,7 @@ def test_traffic_counts_ranks_and_nodes():
 
 def test_tokens_in_runs_are_fewer_choices():
     alone, runs = (Mixture(run_tokens=run).load(16, 64, 4, 8) for run in (1, 4))
-    assert runs.touched_experts(64) == pytest.approx(alone.touched_experts(16), rel=0.03)
+    assert runs.at(64).touched == pytest.approx(alone.at(16).touched, rel=0.03)
 
 
 @pytest.mark.parametrize(

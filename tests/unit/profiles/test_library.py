@@ -1,13 +1,12 @@
 """Finding profiles: search order, names, aliases, paths and what is said when there is none."""
 
-import hashlib
 from pathlib import Path
 
 import pytest
 
 import sim
 from sim.errors import ProfileError
-from sim.profiles.library import find, load_engine, load_hardware, load_model, names, profile_hash
+from sim.profiles.library import find, load_engine, load_hardware, load_model, names, profile_text
 
 PROJECT = Path(__file__).resolve().parents[3] / "profiles"
 
@@ -132,12 +131,4 @@ def test_a_missing_file_by_path(tmp_path: Path):
     with pytest.raises(ProfileError, match=r"nope\.yaml: no such file$"):
         load_hardware("nope.yaml", tmp_path)
     with pytest.raises(ProfileError, match=r"nope\.json: cannot be read: No such file or directory$"):
-        profile_hash("models", "nope.json", tmp_path)
-
-
-def test_the_hash_is_that_of_the_file_and_of_a_model_folders_config(tmp_path: Path):
-    content = (PROJECT / "hardware" / "L40S.yaml").read_bytes()
-    assert profile_hash("hardware", "l40s") == hashlib.sha256(content).hexdigest()
-    (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "config.json").write_text("{}")
-    assert profile_hash("models", "model", tmp_path) == hashlib.sha256(b"{}").hexdigest()
+        profile_text("models", "nope.json", tmp_path)
