@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from sim.commands.experiment import add_experiment, experiment_of
+from sim.commands.processes import count_of
+from sim.errors import UserError
 from sim.report import run as report
 from sim.report.files import writable_folder
-from sim.simulate import simulate
+from sim.simulate import Result, simulate
 
 __all__ = ["add_arguments", "run"]
 
@@ -25,6 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="table",
         help="form of the result; vllm: as `vllm bench serve` prints it",
     )
+    parser.add_argument(
+        "--draws",
+        type=count_of("draws"),
+        metavar="N",
+        help="intervals from N draws of the calibrated constants, each on requests of its own: 2 N more simulations",
+    )
+    parser.add_argument("--workers", type=count_of("processes"), metavar="N", help="processes for draws (one a core)")
     parser.add_argument("--quiet", action="store_true", help="no progress and no defaults on stderr")
 
 
@@ -32,8 +41,12 @@ def run(options: argparse.Namespace) -> int:
     """Simulate the experiment and report."""
     experiment = experiment_of(options)
     folder = writable_folder(options.out) if options.out is not None else None
-    with _progress(options.quiet) as on_progress:
+    if options.workers and not options.draws:
+        raise UserError("they compute draws, and there are none: --draws N", file="--workers")
+    with _progress(options.quiet, "requests") as on_progress:
         result = simulate(experiment, on_progress)
+    if options.draws:
+        result = _with_draws(result, options)
     if not options.quiet:
         print(report.defaults_text(result), file=sys.stderr)
         if experiment.sweep is not None:
@@ -44,8 +57,15 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _with_draws(result: Result, options: argparse.Namespace) -> Result:
+    from sim.study.draws import with_draws
+
+    with _progress(options.quiet, "draws") as on_draw:
+        return with_draws(result, options.draws, options.workers, on_draw)
+
+
 @contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+def _progress(quiet: bool, what: str) -> Iterator[Callable[[int, int], None] | None]:
     """Show a bar on a terminal's stderr, and nothing elsewhere."""
     if quiet or not sys.stderr.isatty():
         yield None
@@ -54,5 +74,5 @@ def _progress(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("requests", total=None)
+        task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -18,7 +18,7 @@ from sim.metrics.fleet import FleetSummary, summarise_fleet
 from sim.metrics.gaps import GapHistogram, gaps_of, unexplained_gap_share
 from sim.metrics.intervals import SAMPLING_ONLY, Interval, latency_intervals
 from sim.metrics.latency import PERCENTILES, Distribution, Sample
-from sim.metrics.model_error import ModelError, with_model_error
+from sim.metrics.model_error import ModelError, Spread, with_draws, with_model_error
 from sim.metrics.pools import PoolContext, PoolSummary, combined_use, of_replicas, summarise_pool
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.metrics.slo import SLO, Judgement, ShareJudgement
@@ -50,6 +50,8 @@ class RunContext:
         What was found on the way to the run.
     model_error
         How far predictions of such runs were off; None: not known.
+    spread
+        What draws of the constants say; None: none were made.
     """
 
     pools: tuple[PoolContext, ...]
@@ -58,6 +60,7 @@ class RunContext:
     wall_s: float = math.nan
     warnings: tuple[str, ...] = ()
     model_error: ModelError | None = None
+    spread: Spread | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,8 @@ class Summary:
     clause of the SLO by name; *num_gpus* are paid for on average; *fleet* tells of replicas that come and go, if any;
     *gpu_power_w* is of a board on average, *facility_power_w* of the deployment with servers and cooling; *price* is of
     one GPU, where all have the same; *intervals* the 90 % confidence intervals by key, in the unit of the key;
-    *transfers* what was sent from prefill to decode replicas, None where there are none. `None` is unknown.
+    *draws* says what the intervals are made of where constants were drawn; *transfers* what was sent from prefill to
+    decode replicas, None where there are none. `None` is unknown.
     """
 
     completed: int
@@ -111,6 +115,7 @@ class Summary:
     simulated_s: float
     wall_s: float
     transfers: TransferRows | None = None
+    draws: dict[str, Any] | None = None
 
     def per_second(self, amount: float) -> float:
         """Return *amount* over the duration of the run, `nan` for a run of no length."""
@@ -162,6 +167,7 @@ class Summary:
             "steady_state": self.steadiness.verdict,
             "warm_up_s": self.steadiness.warm_up_s,
             "intervals": {key: list(interval) for key, interval in self.intervals.items()},
+            **({} if self.draws is None else {"draws": self.draws}),
             "warnings": list(self.warnings),
             "engine_iterations": self.engine_iterations,
             "iterations_in_strides": self.iterations_in_strides,
@@ -169,6 +175,11 @@ class Summary:
             "simulated_s": self.simulated_s,
             "wall_s": self.wall_s,
         }
+
+    @property
+    def uncertain(self) -> dict[str, float]:
+        """What intervals are made for, by public key: latencies [ms] and rates."""
+        return _uncertain(self.latency, self.per_second(self.completed), self.per_second(self.output_tokens))
 
     def _statistics(self) -> dict[str, float]:
         return _in_ms(self.latency)
@@ -211,12 +222,12 @@ def summarise(
     steadiness = judge_steadiness(requests)
     steady = steadiness.verdict == "steady"
     intervals = latency_intervals(requests, strides, latency, steadiness.warm_up_s) if steady else {}
-    if context.model_error is not None:
-        rates = {
-            "request_throughput": _ratio(int(completed.sum()), duration_s),
-            "output_throughput": _ratio(output_tokens, duration_s),
-        }
-        intervals = with_model_error(context.model_error, _in_ms(latency) | rates, intervals)
+    error, spread = context.model_error, context.spread
+    values = _uncertain(latency, _ratio(int(completed.sum()), duration_s), _ratio(output_tokens, duration_s))
+    if spread is not None:
+        intervals = with_draws(spread, error, values)
+    elif error is not None:
+        intervals = with_model_error(error, values, intervals)
     time_use = combined_use(pools, strides)
     kv_blocks = of_replicas(pools, lambda pool: pool.kv_blocks)
     block_size = of_replicas(pools, lambda pool: pool.block_size)[strides.replica]
@@ -267,7 +278,7 @@ def summarise(
         warnings=(
             *context.warnings,
             *_warnings(requests, gaps, steadiness),
-            *_meaning_of(intervals, context.model_error),
+            *_meaning_of(intervals, error, spread),
         ),
         engine_iterations=int(strides.iterations.sum()),
         iterations_in_strides=int(strides.iterations[strides.together > 1].sum()),
@@ -275,6 +286,7 @@ def summarise(
         simulated_s=end_s,
         wall_s=context.wall_s,
         transfers=transfers,
+        draws=None if spread is None else {"count": spread.draws, "factors": spread.parts(error)},
     )
 
 
@@ -287,9 +299,18 @@ def _in_ms(latency: Mapping[str, Distribution]) -> dict[str, float]:
     return {key: 1e3 * time_s for key, time_s in found}
 
 
-def _meaning_of(intervals: Mapping[str, Interval], error: ModelError | None) -> Iterator[str]:
+def _uncertain(latency: Mapping[str, Distribution], requests_per_s: float, tokens_per_s: float) -> dict[str, float]:
+    rates = {"request_throughput": requests_per_s, "output_throughput": tokens_per_s}
+    return _in_ms(latency) | rates
+
+
+def _meaning_of(
+    intervals: Mapping[str, Interval], error: ModelError | None, spread: Spread | None
+) -> Iterator[str]:
     """Say what the intervals hold, if there are any."""
-    if intervals:
+    if spread is not None:
+        yield spread.statement(error)
+    elif intervals:
         yield SAMPLING_ONLY if error is None else error.statement
 
 

@@ -45,7 +45,10 @@ def show(result: Result, form: str) -> None:
 def write(result: Result, folder: Path) -> list[Path]:
     """Write all files of *result* into *folder*, which exists, and return their paths."""
     experiment = result.experiment
+    spread = result.context.spread
     manifest = manifest_of(experiment.seed, input_files(experiment))
+    if spread is not None:
+        manifest["draws"] = spread.draws
     return write_run(
         folder,
         result.summary,

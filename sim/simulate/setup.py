@@ -15,6 +15,7 @@ from sim.errors import ConfigError, ProfileError
 from sim.experiment import Experiment
 from sim.memory import Limits, MemoryPlan, nearest_fits, plan_memory
 from sim.moe.mixture import Mixture
+from sim.profiles.calibrated import HardwareCalibration
 from sim.profiles.calibrated_engine import EngineConstants
 from sim.profiles.draft import Draft
 from sim.profiles.engine import Engine as EngineProfile
@@ -72,10 +73,12 @@ class Setup:
         """Iterations by which a client sees tokens late; 0 where the cost model is no engine's."""
         return self.version.stream_lag_iterations if isinstance(self.engine.cost, RooflineStep) else 0.0
 
-    def with_constants(self, experiment: Experiment, constants: EngineConstants) -> Setup:
-        """Return the same with other *constants*, so that a fit need not plan the memory again."""
-        version = constants.applied_to(self.version)
-        cost = _cost(experiment, self.model, self.hardware, version, constants, self.draft)
+    def with_constants(
+        self, experiment: Experiment, constants: EngineConstants | None, kernels: HardwareCalibration | None = None
+    ) -> Setup:
+        """Return the same with other *constants*, and *kernels* if given, so that no memory need be planned again."""
+        version = self.version if constants is None else constants.applied_to(self.version)
+        cost = _cost(experiment, self.model, self.hardware, version, constants, self.draft, kernels)
         return replace(self, version=version, constants=constants, engine=replace(self.engine, cost=cost))
 
 
@@ -251,6 +254,7 @@ def _cost(
     version: EngineVersion,
     constants: EngineConstants | None,
     draft: Draft | None,
+    kernels: HardwareCalibration | None = None,
 ) -> StepCost:
     deployment, beside, speculative = experiment.deployment, experiment.folder, experiment.engine.speculative
     draft_s = (speculative and speculative.draft_s) or 0.0
@@ -258,7 +262,9 @@ def _cost(
     if not isinstance(experiment.cost_model, Roofline):
         step: StepCost = experiment.cost_model.build(draft_tokens=draft_tokens, draft_s=draft_s)
         return step
-    calibrated = _named(experiment, "deployment.gpu", lambda: load_calibrated_hardware(deployment.gpu, beside))
+    calibrated = kernels or _named(
+        experiment, "deployment.gpu", lambda: load_calibrated_hardware(deployment.gpu, beside)
+    )
     engine = load_engine(experiment.engine.kind, beside)
     roofline = _factored(experiment.cost_model, constants, engine.behind or engine.name)
     mixture, library = _mixture(experiment, model), _library(experiment)
