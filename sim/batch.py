@@ -44,6 +44,8 @@ class Batch:
         Finished rows that a static batch still carries: they cost as sequences and emit nothing.
     sampled
         Tokens whose successor is sampled: all of the decodes, and one of each chunk that ends its prompt.
+    masks
+        Of these, those of sequences with a grammar, each of which needs a mask.
     group_tokens
         Tokens that all attention ranks of the replica compute together; None: each as many as this one.
     """
@@ -54,6 +56,7 @@ class Batch:
     decode_window_tokens: tuple[int, ...] = ()
     padding: int = 0
     sampled: int = 0
+    masks: int = 0
     group_tokens: int | None = None
     tokens_each: int = 1
 

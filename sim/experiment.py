@@ -17,6 +17,7 @@ from sim.kv.tiers import Write
 from sim.metrics.slo import SLO
 from sim.moe.mixture import Mixture
 from sim.policy import Policy
+from sim.profiles.grammar import Difficulty
 from sim.profiles.parallelism import Parallelism
 from sim.profiles.prices import PriceKind
 from sim.profiles.quantization import Quantization
@@ -39,6 +40,7 @@ __all__ = [
     "Experiment",
     "Pool",
     "Prices",
+    "StructuredOutput",
     "defaults_used",
     "experiment_of",
     "load_experiment",
@@ -97,6 +99,22 @@ class KvOffload(_Section):
     write: Write = Field("write_through", description="Copy blocks as soon as they are full, or when they are evicted.")
 
 
+class StructuredOutput(_Section):
+    """The library that keeps answers to a grammar; `workload.structured_output` says which answers."""
+
+    backend: str | None = Field(None, description="xgrammar, llguidance, outlines or gbnf; missing: the engine's own.")
+    difficulty: Difficulty = Field(
+        "mixed", description="Of the schemas: mixed, with the few very hard ones of a large collection; or typical."
+    )
+    mask_s: Seconds | None = Field(
+        None, ge=0, allow_inf_nan=False, description="A mask, for a sampled token; missing: measured [s]."
+    )
+    compile_s: Seconds | None = Field(
+        None, ge=0, allow_inf_nan=False, description="A schema that is new to a replica; missing: measured [s]."
+    )
+    overlapped: bool | None = Field(None, description="Masks are made beside the GPU; missing: as the engine does.")
+
+
 class EngineOptions(_Section):
     """The serving engine and its flags, under vLLM's own names; a missing one is the engine version's default."""
 
@@ -113,6 +131,9 @@ class EngineOptions(_Section):
     )
     speculative: AnySpeculation | None = Field(
         None, description="Drafts that are verified several tokens at a time; missing: none."
+    )
+    structured_output: StructuredOutput | None = Field(
+        None, description="How answers are kept to a grammar; missing: by the engine's own library."
     )
     gpu_memory_utilization: float | None = Field(None, gt=0, le=1, description="Share of the memory to use.")
     prefix_caching: bool | None = Field(None, description="Reuse the KV of equal prompt prefixes.")

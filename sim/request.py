@@ -43,6 +43,8 @@ class Request:
         Who is served first where the scheduler's order is by priority: the lower value.
     traffic_class, tenant
         What kind of request it is, and who asks: for figures, and for an admission policy.
+    schema
+        Name of the grammar that its answer follows; empty: none.
     patience_s
         How long after its arrival its client gives it up, if it is not answered in full by then [s].
     service
@@ -92,6 +94,7 @@ class Request:
     priority: int = 0
     traffic_class: str = ""
     tenant: str = ""
+    schema: str = ""
     patience_s: float = float("inf")
 
     service: int = 0

@@ -215,6 +215,7 @@ class Cluster:
             on_load=None if stages is None else stages.reserved,
             lends=pool.role == "prefill",
             meter=meter,
+            compile_s=engine.compile_s,
         )
 
     def _await_arrival(self) -> None:

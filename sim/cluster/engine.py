@@ -42,6 +42,8 @@ class Engine:
         Where preempted requests may leave their blocks.
     acceptances
         What is accepted of the drafts of speculative decoding; None without it.
+    compile_s
+        How long a replica compiles a grammar that is new to it [s].
     """
 
     scheduler: Scheduler
@@ -60,6 +62,7 @@ class Engine:
     write: Write = "write_through"
     swap: Tier | None = None
     acceptances: Acceptances | None = None
+    compile_s: float = 0.0
 
     @property
     def single_steps(self) -> str:

@@ -13,6 +13,7 @@ from sim.batch import Batch, Blocked, Chunk
 from sim.cluster.clock import ARRIVALS, BEGINNINGS, ENDS, Moment
 from sim.cluster.deadlines import Deadlines, Timeouts
 from sim.cluster.emissions import Emissions
+from sim.cluster.grammars import Grammars
 from sim.cluster.stride import ListedStride, Stride
 from sim.cost import Pace, StepCost
 from sim.kv import KvCache
@@ -52,6 +53,8 @@ class Replica:
         Blocks of a finished request are held until `take_back` is called: their KV is sent to another replica.
     meter
         Counts what an autoscaler wants to know; None: there is none.
+    compile_s
+        How long the grammar of an answer is compiled where it is new [s].
 
     Attributes
     ----------
@@ -78,6 +81,7 @@ class Replica:
         on_load: Callable[[Request, int], None] | None = None,
         lends: bool = False,
         meter: Meter | None = None,
+        compile_s: float = 0.0,
     ) -> None:
         self.index = index
         self.outstanding = self.outstanding_tokens = self.pending_tokens = 0
@@ -97,6 +101,7 @@ class Replica:
         self._slowdown = 1.0
         self._moved: list[Request] = []  # their KV has come or gone, as is seen when the next iteration begins
         self._meter = meter
+        self._grammars = Grammars(compile_s)
 
     @property
     def waiting(self) -> int:
@@ -147,6 +152,8 @@ class Replica:
             request.queued_s += delay_s
             if self._meter is not None:
                 self._meter.arrived(delay_s)
+        if request.schema:
+            request.queued_s = self._grammars.ready_s(request.schema, request.queued_s)
         if request.queued_s > self._env.now:
             Moment(self._env, request.queued_s, lambda _: self._enqueue(request), ARRIVALS)
         else:
@@ -419,12 +426,14 @@ class Replica:
 
     def _batch(self, decision: Decision) -> Batch:
         running = self._state.running
-        chunks, ending = [], 0
+        chunks, ending, masks = [], 0, 0
         for request, tokens in decision.prefills:
             chunks.append(Chunk(tokens, request.computed_tokens))
-            ending += request.computed_tokens + tokens == request.prefill_tokens
+            ends = request.computed_tokens + tokens == request.prefill_tokens
+            ending += ends
+            masks += ends and request.schema != ""
         if not decision.decodes:
-            return Batch(chunks=tuple(chunks), padding=len(running.padding), sampled=ending)
+            return Batch(chunks=tuple(chunks), padding=len(running.padding), sampled=ending, masks=masks)
         return Batch(
             chunks=tuple(chunks),
             decodes=running.decoding,
@@ -432,6 +441,7 @@ class Replica:
             decode_window_tokens=running.window_tokens(),
             padding=len(running.padding),
             sampled=running.decode_tokens + ending,
+            masks=running.structured * running.tokens_each + masks,
             tokens_each=running.tokens_each,
         )
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.batch import Batch
+from sim.cost.masks import Masks
 from sim.cost.pace import Pace
 
 __all__ = ["Host"]
@@ -24,39 +25,46 @@ class Host:
         For every iteration, for each sequence in it, and for an iteration that prefills [s].
     overlapped
         The engine prepares the next iteration while the GPU works: the longer of the two counts, not their sum.
+    masks
+        Time of the masks of structured output; None: no sequence has a grammar.
     """
 
     per_iteration_s: float = 0.0
     per_sequence_s: float = 0.0
     per_prefill_s: float = 0.0
     overlapped: bool = False
+    masks: Masks | None = None
 
-    def seconds(self, batch: Batch) -> float:
-        """Return the host time of one iteration [s]."""
+    def seconds(self, batch: Batch) -> tuple[float, float]:
+        """Return the host time of one iteration [s]: what goes on beside the GPU, and what the GPU waits for."""
         prefills = len(batch.chunks)
         sequences = prefills + batch.decodes + batch.padding
-        return self.per_iteration_s + self.per_sequence_s * sequences + (self.per_prefill_s if prefills else 0.0)
+        host_s = self.per_iteration_s + self.per_sequence_s * sequences + (self.per_prefill_s if prefills else 0.0)
+        hidden_s, shown_s = (host_s, 0.0) if self.overlapped else (0.0, host_s)
+        if self.masks is None:
+            return hidden_s, shown_s
+        masks_s = self.masks.seconds(batch.masks)
+        return (hidden_s + masks_s, shown_s) if self.masks.overlapped else (hidden_s, shown_s + masks_s)
 
     def exposed_s(self, batch: Batch, gpu_s: float) -> float:
         """Return what host time adds to the iteration [s]."""
-        host_s = self.seconds(batch)
-        return max(0.0, host_s - gpu_s) if self.overlapped else host_s
+        hidden_s, shown_s = self.seconds(batch)
+        return max(0.0, hidden_s - gpu_s) + shown_s
 
     def durations_s(self, batch: Batch, gpu_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the times of iterations that are as *batch* to the host, and differ in their GPU time [s]."""
-        host_s = self.seconds(batch)
-        return np.maximum(gpu_s, host_s) if self.overlapped else gpu_s + host_s
+        hidden_s, shown_s = self.seconds(batch)
+        return np.asarray(np.maximum(gpu_s, hidden_s) + shown_s)
 
     def pace(self, batch: Batch, gpu_s: float, growth_s: float) -> Pace:
         """Return the pace of iterations whose GPU time starts at *gpu_s* and grows by *growth_s*.
 
         Where the host is slower, the pace is flat and ends with the last iteration before the GPU overtakes it.
         """
-        host_s = self.seconds(batch)
+        hidden_s, shown_s = self.seconds(batch)
         if batch.chunks:
-            return Pace(max(gpu_s, host_s) if self.overlapped else gpu_s + host_s, 0.0, 1)
-        if not self.overlapped:
-            return Pace(gpu_s + host_s, growth_s, math.inf)
-        if gpu_s >= host_s:
-            return Pace(gpu_s, growth_s, math.inf)
-        return Pace(host_s, 0.0, math.floor((host_s - gpu_s) / growth_s) + 1 if growth_s else math.inf)
+            return Pace(max(gpu_s, hidden_s) + shown_s, 0.0, 1)
+        if gpu_s >= hidden_s:
+            return Pace(gpu_s + shown_s, growth_s, math.inf)
+        iterations = math.floor((hidden_s - gpu_s) / growth_s) + 1 if growth_s else math.inf
+        return Pace(hidden_s + shown_s, 0.0, iterations)

@@ -21,6 +21,7 @@ from sim.errors import ConfigError
 
 if TYPE_CHECKING:
     from sim.cost.all_to_all import Library
+    from sim.cost.masks import Masks
     from sim.cost.operation import Operation
     from sim.moe.mixture import Mixture
     from sim.profiles.calibrated import HardwareCalibration
@@ -62,11 +63,13 @@ class Roofline(CostModel):
         draft: Draft | None = None,
         draft_tokens: int = 0,
         draft_s: float = 0.0,
+        masks: Masks | None = None,
     ) -> RooflineStep:
         """Return the step cost of one replica; of one attention rank where `parallelism.dp` is above 1.
 
         Routed experts are evenly loaded without a *mixture*, and gathered by collectives without a *library*. Decodes
-        verify drafts of *draft_tokens* tokens, made by a model (*draft*) or in *draft_s* seconds.
+        verify drafts of *draft_tokens* tokens, made by a model (*draft*) or in *draft_s* seconds. *masks* are those of
+        structured output.
         """
         factors = Factors(self.compute_factor, self.memory_factor, self.kernel_time_factor)
         accelerator = Accelerator(hardware, calibrated, factors, self.kernels or "")
@@ -75,7 +78,7 @@ class Roofline(CostModel):
         kv = quantization.kv_cache or model.dtype
         plan = Plan(model, accelerator, quantization, parallelism, kv, loads, library, 1 + draft_tokens)
         host, delay = engine_version.host, engine_version.request_delay
-        own_host = Host(host.per_iteration_s, host.per_sequence_s, host.per_prefill_s, host.overlapped)
+        own_host = Host(host.per_iteration_s, host.per_sequence_s, host.per_prefill_s, host.overlapped, masks)
         step = _step(plan, tuple(plan.layers()), own_host, Delay(delay.fixed_s, delay.per_prompt_token_s))
         drafting = None if draft is None else _drafting(plan, draft, draft_tokens)
         return replace(step, drafting=drafting, draft_s=draft_s)

@@ -134,6 +134,7 @@ class StrideRows:
     emitted: Ints  # tokens that the decodes emit: one in each iteration, more where drafts are accepted
     chunks: Ints
     prefill_tokens: Ints
+    masks: Ints  # in each iteration, for tokens that follow a grammar
     steady_gaps: Ints  # sequences that emitted as the stride began, so that its first iteration is a gap of theirs
     waiting: Ints  # requests that wait while the stride runs, at its start
     running: Ints  # admitted requests, those without budget and padding included
@@ -163,7 +164,7 @@ _FLOATS = ("start_s", "first_s", "growth_s")
 
 @dataclass(slots=True)
 class StrideLog:
-    """Collects stride rows as packed doubles (136 bytes a row), since a long run has millions."""
+    """Collects stride rows as packed doubles (144 bytes a row), since a long run has millions."""
 
     _cells: array[float] = field(default_factory=lambda: array("d"))
     _odd_gaps: array[float] = field(default_factory=lambda: array("d"))

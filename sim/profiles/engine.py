@@ -27,6 +27,7 @@ __all__ = [
     "HostTime",
     "RequestDelay",
     "Serves",
+    "StructuredOutput",
     "split_version",
 ]
 
@@ -62,6 +63,17 @@ class Handover(_Part):
 
     first_token: FirstToken = Field("prefill", description="When the client gets the first token.")
     order: HandoverOrder = Field("prefill_first", description="Whose replica is chosen, and blocks taken, first.")
+
+
+class StructuredOutput(_Part):
+    """How answers are kept to a grammar: a mask of tokens for each that is sampled, made by a library on the host."""
+
+    backend: str = Field(description="Library that is taken where none is asked for.")
+    backends: tuple[str, ...] = Field((), description="Others that may be asked for.")
+    overlapped: bool = Field(description="Masks are made while the GPU computes what they are for; else it waits.")
+    threads: int = Field(1, ge=1, description="Cores that make masks at once, without drafts.")
+    serial_up_to: int = Field(0, ge=0, description="So many masks are made by one core alone.")
+    masked_share: float = Field(1.0, gt=0, le=1, description="Of the sampled tokens, those for which a mask is made.")
 
 
 class BatchLimits(_Part):
@@ -107,6 +119,7 @@ class EngineVersion(_Part):
     memory: EngineMemory
     host: HostTime
     request_delay: RequestDelay
+    structured_output: StructuredOutput | None = Field(None, description="Missing: it cannot be asked for.")
     stream_lag_iterations: float = Field(
         0.0, ge=0, description="Iterations by which the client sees the first token late."
     )

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sim.profiles.calibrated_links import LinkCalibration
     from sim.profiles.calibrated_power import PowerCalibration
     from sim.profiles.engine import Engine
+    from sim.profiles.grammar import Grammar
     from sim.profiles.hardware import Hardware
     from sim.profiles.languages import Languages
     from sim.profiles.model import Model
@@ -44,6 +45,7 @@ __all__ = [
     "load_calibrated_hardware",
     "load_engine",
     "load_error_table",
+    "load_grammar",
     "load_hardware",
     "load_languages",
     "load_model",
@@ -58,15 +60,16 @@ __all__ = [
 _ALIASES = re.compile(r"^aliases: \[(.*?)\]", re.MULTILINE | re.DOTALL)
 
 Kind = Literal[
-    "hardware", "models", "engines", "workloads", "prices", "apis", "languages", "calibrated/hardware",
-    "calibrated/engines", "calibrated/errors", "calibrated/all_to_all", "calibrated/links",
-    "calibrated/power",
+    "hardware", "models", "engines", "grammars", "workloads", "prices", "apis", "languages",
+    "calibrated/hardware", "calibrated/engines", "calibrated/errors", "calibrated/all_to_all",
+    "calibrated/links", "calibrated/power",
 ]
 
 _CLASSES: dict[Kind, tuple[str, str]] = {
     "hardware": ("sim.profiles.hardware", "Hardware"),
     "models": ("sim.profiles.model", "Model"),
     "engines": ("sim.profiles.engine", "Engine"),
+    "grammars": ("sim.profiles.grammar", "Grammar"),
     "workloads": ("sim.profiles.workload", "WorkloadPreset"),
     "prices": ("sim.profiles.prices", "PriceList"),
     "apis": ("sim.profiles.apis", "ApiList"),
@@ -111,6 +114,11 @@ def load_model(name: str, beside: Path | None = None) -> Model:
 def load_engine(name: str, beside: Path | None = None) -> Engine:
     """Load an engine with all its versions; see `load_hardware`."""
     return cast("Engine", load("engines", name, beside)).resolve(lambda behind: load_engine(behind, beside))
+
+
+def load_grammar(name: str, beside: Path | None = None) -> Grammar:
+    """Load what a library for structured output costs; see `load_hardware`."""
+    return cast("Grammar", load("grammars", name, beside))
 
 
 def load_workload(name: str, beside: Path | None = None) -> WorkloadPreset:

@@ -40,6 +40,8 @@ class Running:
         Those whose blocks are taken while the KV of their prompt is on its way from another replica.
     decoding
         How many decode.
+    structured
+        How many of these have a grammar.
     promised_tokens, promised_blocks
         What all admitted requests will have in the KV cache when each is as long as it gets.
     iteration
@@ -56,7 +58,7 @@ class Running:
         self.stalled: dict[Request, None] = {}
         self.padding: dict[Request, None] = {}
         self.loading: dict[Request, None] = {}
-        self.decoding = 0
+        self.decoding = self.structured = 0
         self.promised_tokens = self.promised_blocks = 0
         self.iteration = 0
         self.windows = [Window(tokens) for tokens in windows]
@@ -108,6 +110,7 @@ class Running:
         offset = request.decode_offset = request.computed_tokens - self.iteration
         request.decode_ticket += 1
         self.decoding += 1
+        self.structured += request.schema != ""
         self._offsets += offset
         self._new_blocks[-offset % len(self._new_blocks)] += 1
         finish = self.iteration + request.output_tokens - request.emitted_tokens
@@ -231,6 +234,7 @@ class Running:
         self.settle(request)
         request.decode_ticket += 1
         self.decoding -= 1
+        self.structured -= request.schema != ""
         self._offsets -= request.decode_offset
         self._new_blocks[-request.decode_offset % len(self._new_blocks)] -= 1
         for window in self.windows:

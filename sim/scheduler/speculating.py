@@ -83,6 +83,7 @@ class Speculating(Tabled):
             self._capped_growth[place].add(growth)
         request.decode_ticket += 1
         self.decoding += 1
+        self.structured += request.schema != ""
         finish = self.iteration + len(path.taken)
         heapq.heappush(self._finishes, (finish, request.admission, request.decode_ticket, request))
 
@@ -160,3 +161,4 @@ class Speculating(Tabled):
         request.verifications += done
         request.decode_ticket += 1
         self.decoding -= 1
+        self.structured -= request.schema != ""

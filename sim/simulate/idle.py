@@ -33,6 +33,7 @@ def idle_warnings(experiment: Experiment, pools: Sequence[ReadyPool], traffic: T
     yield from _priorities(experiment, pools)
     yield from _long_prompts(experiment, pools)
     yield from _asked_at_once(traffic)
+    yield from _structured(experiment, traffic)
     comes_and_goes = experiment.failures is not None or any(pool.experiment.autoscaler is not None for pool in pools)
     if experiment.lifecycle.model_fields_set and not comes_and_goes:
         yield "lifecycle has no effect: without autoscaler or failures no replica starts or stops"
@@ -43,6 +44,15 @@ def _priorities(experiment: Experiment, pools: Sequence[ReadyPool]) -> Iterator[
     priorities = {each.priority or 0 for each in experiment.workload.classes}
     if len(priorities) > 1 and all(pool.setup.engine.scheduler.order != "priority" for pool in pools):
         yield "no scheduler serves by the priorities of classes: set engine.scheduler.order: priority"
+
+
+def _structured(experiment: Experiment, traffic: Traffic) -> Iterator[str]:
+    """Say so where structured output takes no time."""
+    asked = any(request.schema for request in traffic.requests)
+    if experiment.engine.structured_output is not None and not asked:
+        yield "engine.structured_output has no effect: no request of workload.structured_output asks for a grammar"
+    elif asked and experiment.cost_model.kind == "affine":
+        yield "structured output takes no time: the affine cost model knows no host"
 
 
 def _long_prompts(experiment: Experiment, pools: Sequence[ReadyPool]) -> Iterator[str]:

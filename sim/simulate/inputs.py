@@ -16,6 +16,7 @@ from sim.simulate.pools import experiments_of
 from sim.simulate.power import BOARDS
 from sim.simulate.prices import price_list
 from sim.simulate.setup import constants_name
+from sim.simulate.structured import grammar_library
 from sim.simulate.uncertainty import TABLE
 from sim.workload.arrivals.sessions import SessionArrivals
 from sim.workload.arrivals.shape import RateShape
@@ -61,6 +62,10 @@ def _pool_files(experiment: Experiment, find_profile: Finder) -> Iterator[tuple[
             yield "engine constants", find_profile("calibrated/engines", constants, beside)
         if TABLE in names("calibrated/errors", beside):
             yield "errors", find_profile("calibrated/errors", TABLE, beside)
+    if experiment.workload.structured:
+        engine = load_engine(experiment.engine.kind, beside)
+        grammar = grammar_library(experiment, engine.at(experiment.engine.version))
+        yield "grammar", find_profile("grammars", grammar.name, beside)
     if experiment.engine.all_to_all is not None:
         yield "all-to-all", find_profile("calibrated/all_to_all", experiment.engine.all_to_all.library, beside)
     if experiment.moe is not None:

@@ -36,6 +36,7 @@ from sim.scheduler import Scheduler
 from sim.simulate.block_tables import pages_of
 from sim.simulate.flags import Flags, decide
 from sim.simulate.offload import swap_of, tiers_of
+from sim.simulate.structured import structure_of
 from sim.simulate.support import require_support
 
 __all__ = ["Setup", "constants_name", "memory_plan", "prepare"]
@@ -107,7 +108,7 @@ def prepare(experiment: Experiment) -> Setup:
     prefix_caching = flags.prefix_caching and paged and (pages is None or pages.full > 0)
     if experiment.engine.kv_offload is not None and not prefix_caching:
         raise experiment.error("engine.kv_offload", "there is no prefix cache whose blocks it could keep")
-    speculative = experiment.engine.speculative
+    speculative, structure = experiment.engine.speculative, structure_of(experiment, version)
     engine = Engine(
         scheduler=flags.scheduler,
         cost=_cost(experiment, model, hardware, version, constants, draft),
@@ -128,6 +129,7 @@ def prepare(experiment: Experiment) -> Setup:
         swap=swap_of(experiment, model, hardware, flags.scheduler, block_size),
         write=experiment.engine.kv_offload.write if experiment.engine.kv_offload else "write_through",
         acceptances=None if speculative is None else speculative.draws(experiment.seed),
+        compile_s=0.0 if structure is None or not isinstance(experiment.cost_model, Roofline) else structure.compile_s,
     )
     return Setup(model, hardware, version, flags, memory, constants, engine, draft)
 
@@ -267,7 +269,7 @@ def _cost(
     )
     engine = load_engine(experiment.engine.kind, beside)
     roofline = _factored(experiment.cost_model, constants, engine.behind or engine.name)
-    mixture, library = _mixture(experiment, model), _library(experiment)
+    mixture, library, structure = _mixture(experiment, model), _library(experiment), structure_of(experiment, version)
     quantization, parallelism = version.multiplied_on(hardware, deployment.quantization), deployment.parallelism
     try:
         return roofline.build(
@@ -282,6 +284,7 @@ def _cost(
             draft=None if speculative and speculative.draft_s is not None else draft,
             draft_tokens=draft_tokens,
             draft_s=draft_s,
+            masks=None if structure is None else structure.masks,
         )
     except ConfigError as problem:
         if problem.file is not None:

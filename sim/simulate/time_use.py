@@ -43,7 +43,8 @@ def prefill_share(strides: StrideRows, cost: StepCost) -> float:
     share = 0.0
     for batch, weight in sampled_batches(strides, cost):
         if batch.chunks:
-            alone = replace(batch, chunks=(), sampled=batch.decodes * batch.tokens_each)
+            sampled = batch.decodes * batch.tokens_each
+            alone = replace(batch, chunks=(), sampled=sampled, masks=min(batch.masks, sampled))
             answers_s = cost.pace(alone).first_s if batch.decodes else 0.0
             share += weight * max(0.0, 1 - answers_s / cost.pace(batch).first_s)
     return share
@@ -71,5 +72,6 @@ def batch_of(strides: StrideRows, row: int, cost: StepCost) -> Batch:
         decode_context_tokens=context,
         decode_window_tokens=tuple(min(context, decodes * window) for window in cost.windows),
         sampled=decodes * cost.tokens_each + chunks,
+        masks=int(strides.masks[row]),
         tokens_each=cost.tokens_each,
     )

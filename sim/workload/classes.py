@@ -13,8 +13,9 @@ from sim.request import Request
 from sim.slo import SLO
 from sim.workload.lengths import AnyLengths, LengthPolicy
 from sim.workload.streams import stream
+from sim.workload.structured import StructuredOutput
 
-__all__ = ["TrafficClass", "check_classes", "mark_classes"]
+__all__ = ["TrafficClass", "check_classes", "mark_classes", "mark_structured"]
 
 
 class TrafficClass(BaseModel):
@@ -32,6 +33,7 @@ class TrafficClass(BaseModel):
     )
     tenant: str | None = Field(None, min_length=1, description="Who asks; missing: nobody, or as in the trace.")
     slo: SLO | None = Field(None, description="Its own objectives; missing: the experiment's.")
+    structured_output: StructuredOutput | None = Field(None, description="Its own; missing: the workload's.")
 
 
 def check_classes(classes: Sequence[TrafficClass], *, recorded: bool) -> None:
@@ -59,6 +61,17 @@ def mark_classes(classes: Sequence[TrafficClass], requests: Sequence[Request], s
             request.tenant = request.tenant if each.tenant is None else each.tenant
         if each.lengths is not None and members:
             _draw_lengths(each.name, each.lengths, members, seed, beside)
+
+
+def mark_structured(
+    common: StructuredOutput | None, classes: Sequence[TrafficClass], requests: Sequence[Request], seed: int
+) -> None:
+    """Name the grammars of the *requests*: those of their class where it says so, else the *common* ones."""
+    own = {each.name: each.structured_output for each in classes if each.structured_output is not None}
+    if common is not None:
+        common.mark([request for request in requests if request.traffic_class not in own], seed)
+    for name, structured in own.items():
+        structured.mark([request for request in requests if request.traffic_class == name], seed, name)
 
 
 def _draw_lengths(name: str, lengths: LengthPolicy, members: Sequence[Request], seed: int, beside: Path) -> None:

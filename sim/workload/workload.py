@@ -10,10 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sim.workload.arrivals import AnyArrivals
 from sim.workload.arrivals.base import DrawnArrivals, RecordedArrivals
-from sim.workload.classes import TrafficClass, check_classes, mark_classes
+from sim.workload.classes import TrafficClass, check_classes, mark_classes, mark_structured
 from sim.workload.lengths import AnyLengths
 from sim.workload.patience import Patience
 from sim.workload.prefix import SharedPrefix
+from sim.workload.structured import StructuredOutput
 from sim.workload.traffic import MOST_REQUESTS, Traffic, requests_of
 
 __all__ = ["DEFAULT_REQUESTS", "Workload", "generate"]
@@ -34,7 +35,16 @@ class Workload(BaseModel):
     )
     classes: tuple[TrafficClass, ...] = Field((), description="A mix of classes of requests, on the same arrivals.")
     shared_prefix: SharedPrefix | None = Field(None, description="A beginning that prompts have in common.")
+    structured_output: StructuredOutput | None = Field(
+        None, description="Answers follow a JSON schema or another grammar; missing: those of classes that say so."
+    )
     patience: Patience | None = Field(None, description="Clients give requests up; missing: they wait for ever.")
+
+    @property
+    def structured(self) -> bool:
+        """Whether any answer may follow a grammar."""
+        own = (each.structured_output for each in self.classes)
+        return any(each is not None for each in (self.structured_output, *own))
 
     @model_validator(mode="after")
     def _lengths_once(self) -> Self:
@@ -76,6 +86,7 @@ def generate(workload: Workload, seed: int, beside: Path) -> Traffic:
     mark_classes(workload.classes, traffic.requests, seed, beside)
     if workload.shared_prefix is not None:
         workload.shared_prefix.mark(traffic.requests, seed)
+    mark_structured(workload.structured_output, workload.classes, traffic.requests, seed)
     if workload.patience is not None:
         workload.patience.mark(traffic.requests, seed)
     return traffic

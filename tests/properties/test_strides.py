@@ -15,6 +15,8 @@ from serving import Ask, Case, Closed, cases, closed_loops, fate, random_runs, s
 from sim.batch import Batch
 from sim.cluster.stride import ListedStride, Stride
 from sim.cost import Affine, Pace
+from sim.cost.host import Host
+from sim.cost.masks import Masks
 from sim.metrics.rows import StrideRows
 from sim.policy import kinds_of
 from sim.router.least_loaded import LeastLoaded
@@ -82,6 +84,16 @@ class Hosted(NoDelay):
 
     def admission_delay_s(self, input_tokens: int) -> float:
         return 2**-8 * input_tokens
+
+
+@dataclass(frozen=True)
+class Masked(NoDelay):
+    """The longer of GPU and masks, and then as long again for every mask: one kink, and a part that nothing hides."""
+
+    def pace(self, batch: Batch, growing: tuple[int, ...] = ()) -> Pace:
+        return Host(masks=Masks(2**-6, overlapped=True)).pace(
+            batch, 2**-7 + 2**-10 * batch.context_tokens + 2**-7 * batch.masks, 2**-10 * batch.decodes
+        )
 
 
 def gaps(strides: StrideRows) -> Counter[float]:
@@ -163,6 +175,21 @@ def test_same_times_with_drafts_when_the_pace_changes_within_a_batch(kind, cost)
 @pytest.mark.parametrize("cost", [Windowed(), Hosted()], ids=["windows", "host or GPU"])
 def test_same_times_when_the_pace_changes_within_a_batch(kind, cost):
     check(cases(kind, longest=60), 30, cost=cost)
+
+
+@st.composite
+def structured(draw, kind, *, speculative: bool) -> Case:
+    """Some answers follow one of two grammars, which are compiled first."""
+    case = draw(cases(kind, longest=60, options=True, speculative=speculative))
+    schemas = draw(st.lists(st.sampled_from(("", "a", "b")), min_size=len(case.asks), max_size=len(case.asks)))
+    demands = tuple({**demand, "schema": name} for demand, name in zip(case.demands, schemas, strict=True))
+    return replace(case, demands=demands, compile_s=draw(st.sampled_from((0.0, 2**-5, 1.0))))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("speculative", [False, True], ids=["one token", "drafts"])
+def test_same_times_when_masks_hold_up_the_gpu(kind, speculative):
+    check(structured(kind, speculative=speculative), 8 if speculative else 20, cost=Masked())
 
 
 @st.composite

@@ -219,3 +219,15 @@ def test_experts_placed_by_load_serve_more():
     contiguous, placed, redundant = (run["total_token_throughput"] for run in summaries("redundant_experts"))
     assert 1.05 < placed / contiguous < 1.2
     assert redundant > 0.99 * placed
+
+
+def test_outlines_compiles_a_grammar_for_long():
+    xgrammar, outlines, *typical = summaries("structured_compile")
+    assert xgrammar["median_ttft_ms"] == pytest.approx(4550, rel=0.2)
+    assert outlines["median_ttft_ms"] == pytest.approx(38_500, rel=0.1)
+    assert 0.5 < typical[1]["mean_tpot_ms"] - typical[0]["mean_tpot_ms"] < 2, "published 1.1 ms"
+
+
+def test_masks_beside_the_gpu_cost_nothing():
+    before, after, _ = (point["output_throughput"] for point in summaries("structured_overlap"))
+    assert 1.2 < after / before < 1.5, "published 1.33"

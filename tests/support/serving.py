@@ -71,6 +71,7 @@ class Case:
     tiers: tuple[Tier, ...] = ()
     write: Write = "write_through"
     swap: Tier | None = None
+    compile_s: float = 0.0
 
     def engine(self, *, by_iteration: bool = False, cost: StepCost | None = None) -> Engine:
         return Engine(
@@ -89,6 +90,7 @@ class Case:
             tiers=self.tiers,
             write=self.write,
             swap=self.swap,
+            compile_s=self.compile_s,
         )
 
     def refuses(self, request: Request) -> bool:
