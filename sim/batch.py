@@ -48,6 +48,8 @@ class Batch:
         Of these, those of sequences with a grammar, each of which needs a mask.
     group_tokens
         Tokens that all attention ranks of the replica compute together; None: each as many as this one.
+    whole
+        Another attention rank computes too little for two halves that overlap, so no rank splits its batch.
     """
 
     chunks: tuple[Chunk, ...] = ()
@@ -59,6 +61,7 @@ class Batch:
     masks: int = 0
     group_tokens: int | None = None
     tokens_each: int = 1
+    whole: bool = False
 
     @property
     def prefill_tokens(self) -> int:

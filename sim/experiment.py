@@ -129,6 +129,18 @@ class EngineOptions(_Section):
     all_to_all: AllToAll | None = Field(
         None, description="How attention data parallel ranks reach routed experts; missing: gathered by collectives."
     )
+    enable_dbo: bool = Field(
+        False,
+        description="vLLM's dual batch overlap: halves of a batch compute while the other's tokens are with the"
+        " `all_to_all` library.",
+    )
+    dbo_decode_token_threshold: int | None = Field(
+        None, ge=2, description="With enable_dbo: least tokens of a rank that only decodes; missing: 32 [tokens]."
+    )
+    dbo_prefill_token_threshold: int | None = Field(
+        None, ge=2, description="With enable_dbo: least tokens of a rank with prompts; missing: 512 [tokens]."
+    )
+    enable_two_batch_overlap: bool = Field(False, description="The same of SGLang, which splits whatever it can.")
     speculative: AnySpeculation | None = Field(
         None, description="Drafts that are verified several tokens at a time; missing: none."
     )

@@ -38,6 +38,10 @@ class Rank(Replica):
         """Return the work of *decision*."""
         return self._batch(decision)
 
+    def splits(self, batch: Batch) -> bool:
+        """Tell whether it would run *batch* as two halves that overlap."""
+        return self._cost.splits(batch)
+
     def pace(self, batch: Batch) -> Pace:
         """Return the time of *batch* as if this rank alone were waited for."""
         return self._pace(batch)
@@ -120,7 +124,10 @@ class Lockstep:
             return
         batches = [rank.batch_of(decision) for rank, decision in working]
         tokens = sum(batch.tokens for batch in batches)
-        batches = [replace(batch, group_tokens=tokens) for batch in batches]
+        splits = len(working) == len(self._ranks) and all(
+            rank.splits(batch) for (rank, _), batch in zip(working, batches, strict=True)
+        )
+        batches = [replace(batch, group_tokens=tokens, whole=not splits) for batch in batches]
         pace = slowest([rank.pace(batch) for (rank, _), batch in zip(working, batches, strict=True)])
         iterations = min(rank.horizon(decision, pace.iterations) for rank, decision in working)
         for (rank, decision), batch in zip(working, batches, strict=True):

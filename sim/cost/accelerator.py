@@ -143,7 +143,7 @@ class Accelerator:
         return GemmRates(
             flops_per_s=peak * constants.compute.value * self.factors.compute,
             bytes_per_s=self._memory(constants.memory.value),
-            depth_s=constants.depth.value * 2.0 * _TILE * _TILE * self._processors / peak,
+            depth_s=constants.depth.value * 2.0 * _TILE * _TILE * self.processors / peak,
             prologue=constants.prologue.value,
             sharpness=constants.sharpness.value,
             launch_s=self._launch(constants.launch_s.value),
@@ -181,7 +181,7 @@ class Accelerator:
         return DecodeRates(
             flops_per_s=self._peak(self._sixteen_bits) * constants.compute.value * self.factors.compute,
             bytes_per_s=self._memory(constants.memory.value),
-            tile_s=constants.tile_s.value / self._processors,
+            tile_s=constants.tile_s.value / self.processors,
             launch_s=self._launch(constants.launch_s.value),
         )
 
@@ -193,8 +193,8 @@ class Accelerator:
         return PrefillRates(
             flops_per_s=flops_per_s,
             bytes_per_s=self._memory(constants.memory.value),
-            depth_s=constants.depth.value * 2.0 * _TILE * self._processors / flops_per_s,
-            tile_s=constants.tile_s.value / self._processors,
+            depth_s=constants.depth.value * 2.0 * _TILE * self.processors / flops_per_s,
+            tile_s=constants.tile_s.value / self.processors,
             sharpness=constants.sharpness.value,
             launch_s=self._launch(constants.launch_s.value),
             write_s=constants.write.value / self.hardware.memory_bytes_per_s,
@@ -225,7 +225,8 @@ class Accelerator:
         )
 
     @property
-    def _processors(self) -> int:
+    def processors(self) -> int:
+        """Units into which it is divided."""
         return self.hardware.processors or _PROCESSORS
 
     @property

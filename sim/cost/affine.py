@@ -54,6 +54,10 @@ class AffineStep:
     windows: tuple[int, ...] = ()
     tokens_each: int = 1
 
+    def splits(self, batch: Batch) -> bool:
+        """Return False: a line knows no halves."""
+        return False
+
     def pace(self, batch: Batch, growing: tuple[int, ...] = ()) -> Pace:
         """Return the time of *batch*; each decode adds one token of context an iteration."""
         first_s = (

@@ -10,14 +10,19 @@ from sim.cost.operation import Demand, Work
 from sim.moe.expert_load import ExpertLoad
 from sim.profiles.calibrated_all_to_all import AllToAllCalibration
 
-__all__ = ["Exchange", "Library", "Line", "Reach"]
+__all__ = ["DIRECTIONS", "Exchange", "Library", "Line", "Path", "Reach"]
 
 LOW_LATENCY_TOKENS = 256
 """Tokens of a rank up to which engines keep buffers of low latency (vLLM ``VLLM_DEEPEP_LOW_LATENCY_*``: 256)."""
 COMBINED_BYTES = 2.0
 """Outputs of experts come back in 16 bits."""
 
+TAKEN_PROCESSORS = 20
+"""Processors that the mode of high throughput keeps beside other work (vLLM ``VLLM_DBO_COMM_SMS``: 20)."""
+
 Mode = Literal["low_latency", "high_throughput"]
+Direction = Literal["dispatch", "combine"]
+DIRECTIONS: tuple[Direction, ...] = ("dispatch", "combine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +61,50 @@ class Reach:
         return sent * away
 
 
+class Path(NamedTuple):
+    """What one token has to carry, and over which way.
+
+    Attributes
+    ----------
+    elements, element_bytes
+        Length of its vector, and what an element of it takes on the way there [B].
+    processors
+        Processors of the accelerator.
+    """
+
+    reach: Reach
+    elements: int
+    element_bytes: float
+    link_bytes_per_s: float
+    processors: int
+
+
 class Line(NamedTuple):
-    """Time of batches below so many tokens a rank: fixed, and for each token of a rank [s]."""
+    """One direction, for batches below so many tokens a rank: fixed, and for each token of a rank [s].
+
+    Attributes
+    ----------
+    taken
+        Share of the accelerator's processors that its kernels keep while tokens are on their way; without one they
+        take all of them for the fixed time, and none beyond.
+    """
 
     below_tokens: float
     launch_s: float
     token_s: float
+    taken: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Dispatch to the experts and combine of their outputs, by a library made for it.
+    """Dispatch to the experts, or combine of their outputs, by a library made for it.
 
-    ``launch + bytes / rate`` in each direction, for the bytes of the rank that receives most.
+    ``launch + bytes / rate``, for the bytes of the rank that receives most.
 
     Attributes
     ----------
+    direction
+        There or back.
     senders, replicas
         Ranks that share the tokens of an attention rank (its tensor parallelism), and attention ranks.
     load
@@ -79,6 +112,7 @@ class Exchange:
     """
 
     name: str
+    direction: Direction
     repeats: int
     senders: int
     replicas: int
@@ -89,8 +123,20 @@ class Exchange:
         """Return what it asks of the link."""
         tokens = work.tokens / self.senders
         crowding = 1.0 if self.load is None else self.load.at(work.tokens * self.replicas).max_over_mean
-        line = next(line for line in self.lines if tokens < line.below_tokens)
+        line = self._line(tokens)
         return Demand(link_s=tokens * crowding * line.token_s, fixed_s=line.launch_s)
+
+    def occupied_s(self, work: Work) -> float:
+        """Return how long it keeps the accelerator from other work [s], if there is other work beside it.
+
+        Of 60 us of low latency that DeepEP's own benchmark needs processors for (lmsys.org, 2025-05-05, two halves of
+        128 tokens on 9 nodes), the fixed time is 55 us.
+        """
+        line, demand = self._line(work.tokens / self.senders), self.demand(work)
+        return line.taken * demand.seconds if line.taken else demand.fixed_s
+
+    def _line(self, tokens: float) -> Line:
+        return next(line for line in self.lines if tokens < line.below_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,27 +146,19 @@ class Library:
     calibration: AllToAllCalibration
     mode: Mode | Literal["auto"]
 
-    def lines(self, reach: Reach, elements: int, element_bytes: float, link_bytes_per_s: float) -> tuple[Line, ...]:
-        """Return the times of vectors of *elements*, of which each takes *element_bytes* on the way there."""
+    def lines(self, path: Path, direction: Direction) -> tuple[Line, ...]:
+        """Return the times of one direction of *path*."""
         modes: dict[Mode, float] = {"low_latency": LOW_LATENCY_TOKENS + 1.0, "high_throughput": math.inf}
         if self.mode != "auto":
             modes = {self.mode: math.inf}
-        return tuple(
-            self._line(mode, below, reach, elements, element_bytes, link_bytes_per_s) for mode, below in modes.items()
-        )
+        return tuple(self._line(mode, below, path, direction) for mode, below in modes.items())
 
-    def _line(
-        self,
-        mode: Mode,
-        below_tokens: float,
-        reach: Reach,
-        elements: int,
-        element_bytes: float,
-        link_bytes_per_s: float,
-    ) -> Line:
+    def _line(self, mode: Mode, below_tokens: float, path: Path, direction: Direction) -> Line:
         table = self.calibration.low_latency if mode == "low_latency" else self.calibration.high_throughput
-        constants = table[min((nodes for nodes in table if nodes >= reach.all_nodes), default=max(table))]
-        there, back = constants.dispatch, constants.combine
-        vector_bytes = elements * (element_bytes / there.link.value + COMBINED_BYTES / back.link.value)
-        token_s = reach.copies(mode) * vector_bytes / link_bytes_per_s
-        return Line(below_tokens, there.launch_s.value + back.launch_s.value, token_s)
+        nodes = path.reach.all_nodes
+        constants = table[min((known for known in table if known >= nodes), default=max(table))].of(direction)
+        element_bytes = path.element_bytes if direction == "dispatch" else COMBINED_BYTES
+        vector_bytes = path.elements * element_bytes / constants.link.value
+        token_s = path.reach.copies(mode) * vector_bytes / path.link_bytes_per_s
+        taken = 0.0 if mode == "low_latency" else TAKEN_PROCESSORS / path.processors
+        return Line(below_tokens, constants.launch_s.value, token_s, taken)

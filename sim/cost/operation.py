@@ -5,12 +5,13 @@ The formulas use arithmetic only, so that a fit can put arrays of shapes where t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from sim.batch import Batch, Chunk
 
-__all__ = ["Demand", "Operation", "Work", "joint"]
+__all__ = ["Demand", "Operation", "Seconds", "Work", "joint"]
 
 
 def joint(first_s: float, second_s: float, third_s: float, sharpness: float) -> float:
@@ -114,3 +115,17 @@ class Operation(Protocol):
 
     def demand(self, work: Work) -> Demand:
         """Return what one run of it asks for, when *work* has something for it."""
+
+
+class Seconds(dict[float, float]):
+    """Time of *operations* by a count of rows [s], computed once for each count that occurs."""
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        super().__init__()
+        self._operations = operations
+
+    def __missing__(self, rows: float) -> float:
+        work = Work(rows, rows, rows, 0, 0, (), ())
+        seconds = sum(each.repeats * each.demand(work).seconds for each in self._operations) if rows else 0.0
+        self[rows] = seconds
+        return seconds

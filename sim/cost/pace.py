@@ -44,6 +44,9 @@ class StepCost(Protocol):
     windows: tuple[int, ...]
     tokens_each: int
 
+    def splits(self, batch: Batch) -> bool:
+        """Tell whether *batch* is large enough to run as two halves that overlap."""
+
     def pace(self, batch: Batch, growing: tuple[int, ...] = ()) -> Pace:
         """Return the time of *batch* and of its repetitions.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from sim.cost.accelerator import Accelerator, GemmRates
-from sim.cost.all_to_all import Exchange, Library, Reach
+from sim.cost.all_to_all import DIRECTIONS, Exchange, Library, Path, Reach
 from sim.cost.allreduce import AllReduce
 from sim.cost.attention import DecodeAttention, PrefillAttention
 from sim.cost.elementwise import Elementwise
@@ -32,10 +32,12 @@ from sim.profiles.model import Model
 from sim.profiles.parallelism import Parallelism
 from sim.profiles.quantization import Part, Quantization, bytes_per_element
 
-__all__ = ["BY_ALL_RANKS", "Plan", "reach_of", "windows_of"]
+__all__ = ["BY_ALL_RANKS", "SHARED", "Plan", "reach_of", "windows_of"]
 
 BY_ALL_RANKS = ("experts", "expert_exchange", "rebalancing")
 """Operations that attention data parallel ranks do together."""
+SHARED = ("mlp_gemm",)
+"""In a layer with routed experts, the operations of those that every token passes."""
 
 _ACTIVATION_BYTES = 2.0
 
@@ -75,10 +77,14 @@ class Plan:
     def layers(self) -> Iterator[Operation]:
         """Yield the operations of all layers."""
         for layers in self.model.layers:
-            if layers.attention is not None:
-                yield from self._attention(layers.attention, layers.count)
-                yield from self._all_reduce(layers.count)
-            yield from self._mlp(layers)
+            yield from self.of(layers)
+
+    def of(self, layers: Layers) -> Iterator[Operation]:
+        """Yield the operations of *layers*."""
+        if layers.attention is not None:
+            yield from self._attention(layers.attention, layers.count)
+            yield from self._all_reduce(layers.count)
+        yield from self._mlp(layers)
 
     def head(self) -> Iterator[Operation]:
         """Yield the output head, the gathering of its logits and the sampling, for the sampled sequences.
@@ -222,7 +228,7 @@ class Plan:
             yield self._rebalancing(experts, load)
         yield self._elementwise(count, 4 * hidden + 3 * mlp.shared_intermediate / parallel.tp, 5)
         if parallel.dp > 1 and self.library is not None:
-            yield self._exchange(self.library, mlp, count, load)
+            yield from self._exchange(self.library, mlp, count, load)
         elif parallel.dp > 1:
             payload = _ACTIVATION_BYTES * hidden * parallel.dp
             ranks = parallel.tp * parallel.dp
@@ -251,7 +257,9 @@ class Plan:
             gathered=self.library is None,
         )
 
-    def _exchange(self, library: Library, mlp: MoeMlp, count: int, load: ExpertLoad | None) -> Exchange:
+    def _exchange(
+        self, library: Library, mlp: MoeMlp, count: int, load: ExpertLoad | None
+    ) -> Iterator[Exchange]:
         """Carry tokens in the type in which the experts multiply: 8 bits for weights of 8 bits, else 16."""
         parallel, node = self.parallelism, self.accelerator.hardware.gpus_per_node
         ranks = parallel.tp * parallel.dp
@@ -259,10 +267,16 @@ class Plan:
         if load is not None:
             reach = replace(reach, ranks=load.ranks_per_token, nodes=load.nodes_per_token)
         eight_bits = self.model.dtype_of("experts", self.quantization) in ("fp8", "fp8_block", "int8")
-        link_bytes_per_s = self.accelerator.link_bytes_per_s(ranks)
-        elements = mlp.latent or self.model.hidden_size
-        lines = library.lines(reach, elements, 1.0 if eight_bits else _ACTIVATION_BYTES, link_bytes_per_s)
-        return Exchange("expert_exchange", count, parallel.tp, parallel.dp, lines, load)
+        path = Path(
+            reach,
+            mlp.latent or self.model.hidden_size,
+            1.0 if eight_bits else _ACTIVATION_BYTES,
+            self.accelerator.link_bytes_per_s(ranks),
+            self.accelerator.processors,
+        )
+        for direction in DIRECTIONS:
+            lines = library.lines(path, direction)
+            yield Exchange("expert_exchange", direction, count, parallel.tp, parallel.dp, lines, load)
 
     def _rebalancing(self, experts: Experts, load: ExpertLoad) -> Rebalancing:
         expert_bytes = experts.matrices * experts.hidden * experts.intermediate * experts.rates.weight_bytes

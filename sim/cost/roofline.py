@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from sim.cost.accelerator import Accelerator, Factors
+from sim.cost.all_to_all import Exchange
 from sim.cost.attention import DecodeAttention, PrefillAttention
 from sim.cost.drafting import Drafting
 from sim.cost.elementwise import Elementwise
 from sim.cost.host import Host
 from sim.cost.pace import CostModel
 from sim.cost.pipeline import Pipeline
-from sim.cost.plan import BY_ALL_RANKS, Plan, windows_of
+from sim.cost.plan import BY_ALL_RANKS, SHARED, Plan, windows_of
 from sim.cost.step import Delay, RooflineStep
+from sim.cost.two_batches import MixtureLayers, Thresholds, TwoBatches
 from sim.cost.uneven_experts import loads_of
 from sim.errors import ConfigError
+from sim.profiles.layers import MoeMlp
 
 if TYPE_CHECKING:
     from sim.cost.all_to_all import Library
@@ -64,12 +68,13 @@ class Roofline(CostModel):
         draft_tokens: int = 0,
         draft_s: float = 0.0,
         masks: Masks | None = None,
+        thresholds: Thresholds | None = None,
     ) -> RooflineStep:
         """Return the step cost of one replica; of one attention rank where `parallelism.dp` is above 1.
 
         Routed experts are evenly loaded without a *mixture*, and gathered by collectives without a *library*. Decodes
         verify drafts of *draft_tokens* tokens, made by a model (*draft*) or in *draft_s* seconds. *masks* are those of
-        structured output.
+        structured output. Batches that reach the *thresholds*, if there are any, run as two halves.
         """
         factors = Factors(self.compute_factor, self.memory_factor, self.kernel_time_factor)
         accelerator = Accelerator(hardware, calibrated, factors, self.kernels or "")
@@ -81,7 +86,8 @@ class Roofline(CostModel):
         own_host = Host(host.per_iteration_s, host.per_sequence_s, host.per_prefill_s, host.overlapped, masks)
         step = _step(plan, tuple(plan.layers()), own_host, Delay(delay.fixed_s, delay.per_prompt_token_s))
         drafting = None if draft is None else _drafting(plan, draft, draft_tokens)
-        return replace(step, drafting=drafting, draft_s=draft_s)
+        two_batches = None if thresholds is None else _two_batches(plan, thresholds)
+        return replace(step, drafting=drafting, draft_s=draft_s, two_batches=two_batches)
 
 
 def _step(plan: Plan, layers: tuple[Operation, ...], host: Host, delay: Delay) -> RooflineStep:
@@ -105,6 +111,28 @@ def _step(plan: Plan, layers: tuple[Operation, ...], host: Host, delay: Delay) -
         attention_ranks=parallelism.dp,
         tokens_each=plan.tokens_each,
     )
+
+
+def _two_batches(plan: Plan, thresholds: Thresholds) -> TwoBatches:
+    """Return the layers of *plan* for batches that are split."""
+
+    def part(operations: Iterable[Operation]) -> RooflineStep:
+        return replace(_step(plan, tuple(operations), Host(), Delay()), head=(), transfers=())
+
+    mixed = [kind for kind in plan.model.layers if isinstance(kind.mlp, MoeMlp)]
+    rest = [each for kind in plan.model.layers if kind not in mixed for each in plan.of(kind)]
+    return TwoBatches(part(rest), tuple(_mixture(tuple(plan.of(kind)), part) for kind in mixed), thresholds)
+
+
+def _mixture(
+    operations: tuple[Operation, ...], part: Callable[[Iterable[Operation]], RooflineStep]
+) -> MixtureLayers:
+    """Return the *operations* of layers with routed experts by their place in the schedule."""
+    there, back = (each for each in operations if isinstance(each, Exchange))
+    shared = tuple(each for each in operations if each.name in SHARED)
+    experts = tuple(each for each in operations if each.name in BY_ALL_RANKS and each not in (there, back))
+    before = part(each for each in operations if each not in (there, back, *shared, *experts))
+    return MixtureLayers(before, shared, experts, there, back)
 
 
 def _drafting(plan: Plan, draft: Draft, draft_tokens: int) -> Drafting:

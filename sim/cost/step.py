@@ -14,9 +14,10 @@ from sim.batch import Batch
 from sim.cost.attention import DecodeAttention, PrefillAttention
 from sim.cost.drafting import Drafting
 from sim.cost.host import Host
-from sim.cost.operation import Demand, Operation, Work
+from sim.cost.operation import Demand, Operation, Seconds, Work
 from sim.cost.pace import Pace
-from sim.cost.pipeline import Pipeline
+from sim.cost.pipeline import Pipeline, Rounds
+from sim.cost.two_batches import TwoBatches
 from sim.cost.uneven_experts import UnevenExperts
 
 __all__ = ["Delay", "OperationTime", "RooflineStep"]
@@ -57,20 +58,6 @@ class Delay:
     per_prompt_token_s: float = 0.0
 
 
-class _Seconds(dict[float, float]):
-    """Time of *operations* by a count of rows [s], computed once for each count that occurs."""
-
-    def __init__(self, operations: Sequence[Operation]) -> None:
-        super().__init__()
-        self._operations = operations
-
-    def __missing__(self, rows: float) -> float:
-        work = Work(rows, rows, rows, 0, 0, (), ())
-        seconds = sum(each.repeats * each.demand(work).seconds for each in self._operations) if rows else 0.0
-        self[rows] = seconds
-        return seconds
-
-
 @dataclass(slots=True)
 class RooflineStep:
     """Step cost of `Roofline`.
@@ -93,6 +80,8 @@ class RooflineStep:
         What a model computes that drafts; None where there is none.
     draft_s
         What drafting takes in every iteration, whatever it computes [s].
+    two_batches
+        How the halves of a batch overlap; None where the engine does not split it.
     """
 
     by_tokens: tuple[Operation, ...]
@@ -110,11 +99,12 @@ class RooflineStep:
     tokens_each: int = 1
     drafting: Drafting | None = None
     draft_s: float = 0.0
-    _token_s: _Seconds = field(init=False, repr=False)
-    _sequence_s: _Seconds = field(init=False, repr=False)
-    _group_s: _Seconds = field(init=False, repr=False)
-    _head_s: _Seconds = field(init=False, repr=False)
-    _transfer_s: _Seconds = field(init=False, repr=False)
+    two_batches: TwoBatches | None = None
+    _token_s: Seconds = field(init=False, repr=False)
+    _sequence_s: Seconds = field(init=False, repr=False)
+    _group_s: Seconds = field(init=False, repr=False)
+    _head_s: Seconds = field(init=False, repr=False)
+    _transfer_s: Seconds = field(init=False, repr=False)
     _decode_s: float = field(init=False, repr=False)
     _sequence_decode_s: float = field(init=False, repr=False)
     _context_token_s: float = field(init=False, repr=False)
@@ -123,9 +113,9 @@ class RooflineStep:
 
     def __post_init__(self) -> None:
         """Sum up the coefficients of the affine part."""
-        self._token_s, self._sequence_s = _Seconds(self.by_tokens), _Seconds(self.by_sequences)
-        self._group_s = _Seconds(self.by_group)
-        self._head_s, self._transfer_s = _Seconds(self.head), _Seconds(self.transfers)
+        self._token_s, self._sequence_s = Seconds(self.by_tokens), Seconds(self.by_sequences)
+        self._group_s = Seconds(self.by_group)
+        self._head_s, self._transfer_s = Seconds(self.head), Seconds(self.transfers)
         self._decode_s = sum(each.repeats * each.rates.launch_s for each in self.decode)
         self._sequence_decode_s = sum(each.repeats * each.seconds_per_sequence for each in self.decode)
         self._context_token_s = self._token_rate(None)
@@ -135,42 +125,77 @@ class RooflineStep:
     def _token_rate(self, window: int | None) -> float:
         return sum(each.repeats * each.seconds_per_token for each in self.decode if each.window == window)
 
+    def splits(self, batch: Batch) -> bool:
+        """Tell whether *batch* is large enough to run as two halves that overlap."""
+        return self.two_batches is not None and self.two_batches.splits(batch)
+
     def pace(self, batch: Batch, growing: tuple[int, ...] = ()) -> Pace:
         """Return the time of *batch* and its growth: each decode attends to one token more an iteration."""
-        gpu_s, context = self.gpu_s(batch)
-        return self.host.pace(batch, gpu_s, context * self.context_s(batch.decodes, growing or self._full))
+        halved = self._halved(batch)
+        if halved is None:
+            gpu_s, context = self.gpu_s(batch)
+            return self.host.pace(batch, gpu_s, context * self.context_s(batch.decodes, growing or self._full))
+        layers = halved.pace(batch, growing or self._full)
+        beside_s = self._beside_layers_s(batch, *self.pipeline.split(batch))
+        paced = self.host.pace(batch, layers.first_s + beside_s, layers.growth_s)
+        return paced._replace(iterations=min(paced.iterations, layers.iterations))
 
     def durations_s(
         self, batch: Batch, context_tokens: NDArray[np.int64], windows: Sequence[NDArray[np.int64]]
     ) -> NDArray[np.float64]:
         """Return the times of iterations that differ from *batch* in their contexts [s]."""
-        gpu_s, context = self.gpu_s(batch)
         more = np.asarray(context_tokens - batch.decode_context_tokens, dtype=np.float64)
         pairs = zip(windows, batch.decode_window_tokens, strict=True)
         capped = [(row - first).astype(np.float64) for row, first in pairs]
         drafting = 0.0 if self.drafting is None else self.drafting.context_s(more, capped)
-        return self.host.durations_s(batch, gpu_s + context * self.context_s(more, capped) + drafting)
+        halved = self._halved(batch)
+        if halved is not None:
+            beside_s = self._beside_layers_s(batch, *self.pipeline.split(batch))
+            gpu_s = halved.durations_s(batch, more, capped) + beside_s
+        else:
+            whole_s, context = self.gpu_s(batch)
+            gpu_s = whole_s + context * self.context_s(more, capped)
+        return self.host.durations_s(batch, gpu_s + drafting)
+
+    def _halved(self, batch: Batch) -> TwoBatches | None:
+        found = self.two_batches
+        return None if found is None or batch.whole or not found.splits(batch) else found
 
     def gpu_s(self, batch: Batch) -> tuple[float, float]:
-        """Return the time of *batch* without the host [s], and what share of its context that counts."""
+        """Return the time of *batch* without the host [s], and what share of its context that counts.
+
+        That share is only of use where the layers do not run in halves.
+        """
         work, rounds = self.pipeline.split(batch)
+        halved = self._halved(batch)
+        if halved is not None:
+            return halved.pace(batch, self._full).first_s + self._beside_layers_s(batch, work, rounds), 1.0
+        layers_s = rounds.layers * self.layers_s(work, self._group_mean(batch, work))
+        return layers_s + self._beside_layers_s(batch, work, rounds), rounds.context
+
+    def layers_s(self, work: Work, group_tokens: float) -> float:
+        """Return the time of all layers for *work* [s], of which an average attention rank has *group_tokens*."""
         layers_s = self._token_s[work.tokens]
         if self.by_sequences:
             layers_s += self._sequence_s[work.sequences]
         if self.by_group:
-            layers_s += self._group_s[self._group_mean(batch, work)]
+            layers_s += self._group_s[group_tokens]
         if work.decodes:
             layers_s += self._decode_s + self._sequence_decode_s * work.decodes
             layers_s += self.context_s(work.decode_context_tokens, work.decode_window_tokens)
         if work.chunks:
             for each in self.prefill:
                 layers_s += each.repeats * each.demand(work).seconds
-        gpu_s = rounds.layers * layers_s + rounds.head * self._head_s[work.sampled]
+        return layers_s
+
+    def _beside_layers_s(self, batch: Batch, work: Work, rounds: Rounds) -> float:
+        """Return the time of the output head, between the stages of a pipeline, and of drafting [s]."""
+        seconds = rounds.head * self._head_s[work.sampled] + self.draft_s
         if rounds.transfers:
-            gpu_s += rounds.transfers * self._transfer_s[work.tokens]
+            seconds += rounds.transfers * self._transfer_s[work.tokens]
         if self.drafting is not None:
-            gpu_s += self.drafting.gpu_s(batch)
-        return gpu_s + self.draft_s, rounds.context
+            seconds += self.drafting.gpu_s(batch)
+        return seconds
 
     def _group_mean(self, batch: Batch, work: Work) -> float:
         """Return the tokens of an average attention rank, of the microbatch where there is a pipeline."""
@@ -229,16 +254,30 @@ class RooflineStep:
     def _operations(self, batch: Batch) -> Iterator[tuple[float, Operation, Work]]:
         """Yield how often each operation of the iteration that has work runs, and the work."""
         work, rounds = self.pipeline.split(batch)
-        groups = (
-            (self.by_tokens, rounds.layers, work.tokens),
-            (self.by_sequences, rounds.layers, work.sequences),
-            (self.decode, rounds.layers, work.decodes),
-            (self.prefill, rounds.layers, len(work.chunks)),
+        halved = self._halved(batch)
+        if halved is not None:
+            yield from halved.operations(batch)
+        else:
+            yield from self.layer_operations(work, self._group_mean(batch, work), rounds.layers)
+        for operations, times, rows in (
             (self.head, rounds.head, work.sampled),
             (self.transfers, rounds.transfers, work.tokens),
-        )
-        for operations, times, rows in groups:
+        ):
             if rows:
                 yield from ((times * each.repeats, each, work) for each in operations)
-        mean = replace(work, tokens=self._group_mean(batch, work))
-        yield from ((rounds.layers * each.repeats, each, mean) for each in self.by_group)
+
+    def layer_operations(
+        self, work: Work, group_tokens: float, times: float = 1.0
+    ) -> Iterator[tuple[float, Operation, Work]]:
+        """Yield the operations of all layers that have something to do, how often they run, and for what."""
+        groups = (
+            (self.by_tokens, work.tokens),
+            (self.by_sequences, work.sequences),
+            (self.decode, work.decodes),
+            (self.prefill, len(work.chunks)),
+        )
+        for operations, rows in groups:
+            if rows:
+                yield from ((times * each.repeats, each, work) for each in operations)
+        mean = replace(work, tokens=group_tokens)
+        yield from ((times * each.repeats, each, mean) for each in self.by_group)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from sim.profiles.base import Profile
@@ -27,6 +29,10 @@ class ExchangeConstants(_Part):
     dispatch: PhaseConstants
     combine: PhaseConstants
     fit: Fit
+
+    def of(self, direction: Literal["dispatch", "combine"]) -> PhaseConstants:
+        """Return those of one direction."""
+        return self.dispatch if direction == "dispatch" else self.combine
 
 
 class AllToAllCalibration(Profile):

@@ -38,6 +38,7 @@ from sim.simulate.flags import Flags, decide
 from sim.simulate.offload import swap_of, tiers_of
 from sim.simulate.structured import structure_of
 from sim.simulate.support import require_support
+from sim.simulate.two_batches import thresholds_of
 
 __all__ = ["Setup", "constants_name", "memory_plan", "prepare"]
 
@@ -285,6 +286,7 @@ def _cost(
             draft_tokens=draft_tokens,
             draft_s=draft_s,
             masks=None if structure is None else structure.masks,
+            thresholds=thresholds_of(experiment, engine),
         )
     except ConfigError as problem:
         if problem.file is not None:

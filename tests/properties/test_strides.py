@@ -34,6 +34,9 @@ class NoDelay:
     windows: tuple[int, ...] = ()
     tokens_each: int = 1
 
+    def splits(self, batch: Batch) -> bool:
+        return False
+
     def breakdown(self, batch: Batch) -> dict[str, float]:
         return {"all": self.pace(batch, (0,) * len(self.windows)).first_s}
 
