@@ -29,13 +29,15 @@ _MEMORY = ("kv_gib", "kv_tokens", "weights_gib", "fits")
 def validation(result: Mapping[str, Any]) -> str:
     """Return the accuracy table: mean / median of the absolute error, bias and cases, by group and metric."""
     summary = result["summary"]
-    groups = {name: metrics for name, metrics in summary.items() if name != "skipped"}
+    groups = {name: metrics for name, metrics in summary.items() if name not in ("skipped", "overload")}
     metrics = [name for name in (*_MAIN, *_MEMORY) if any(name in found for found in groups.values())]
     header = ["group", *metrics]
     rows = [[name, *(_cell(found.get(metric)) for metric in metrics)] for name, found in groups.items()]
     lines = []
     if rows:
         lines += ["error in %: mean / median of the absolute value, bias (cases)", "", *_aligned([header, *rows]), ""]
+    if "overload" in summary:
+        lines += [*_overload(summary["overload"]), ""]
     skipped = summary["skipped"]
     if skipped:
         count = sum(found["n"] for found in skipped.values())
@@ -45,6 +47,20 @@ def validation(result: Mapping[str, Any]) -> str:
     if "cpu_s" in result:
         lines += [f"{result['cpu_s']:.0f} s of processor time"]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _overload(counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> Iterator[str]:
+    """Yield how runs are simulated that were measured as overloaded, and those that kept up."""
+    yield "open loops that were overloaded when measured, and that kept up: how many are simulated as what"
+    yield "(TTFT and E2E of an overloaded run tell how long it lasted: they are in its own line, not in those of the others)"
+    header = ["group", "overloaded:", "so", "keeps up", "unclear", "kept up:", "so", "overloaded", "unclear"]
+    names = ("overloaded", "kept_up", "unclear"), ("kept_up", "overloaded", "unclear")
+    rows = []
+    for group, found in counts.items():
+        halves = [[str(found[each[0]][name]) for name in each] for each in names]
+        totals = [str(sum(found[each[0]].values())) for each in names]
+        rows.append([group, totals[0], *halves[0], totals[1], *halves[1]])
+    yield from _aligned([header, *rows])
 
 
 def _cell(found: Mapping[str, Any] | None) -> str:

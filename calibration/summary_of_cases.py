@@ -7,16 +7,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, median
 from typing import Any
 
+from calibration.overload import LASTING, confusion
+
 __all__ = ["error_statistics", "summary_of_cases"]
 
+_OVERLOADED = "overloaded"
+_ALL_TOO = "all, overloaded ones too"
 _GROUPED_BY = ("engine", "gpu", "model")
 
 
 def summary_of_cases(cases: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return ``{group: {metric: {n, mape, medape, bias, coverage}}}`` in per cent, and the skips by reason.
 
-    Groups are ``all`` and each engine, accelerator, model and pair of engine and accelerator.
+    Groups are ``all`` and each engine, accelerator, model and pair of engine and accelerator. The latencies of runs that
+    were overloaded when they were measured tell how long those runs lasted: they are not among these, but in ``overloaded``
+    and in ``all, overloaded ones too``. ``overload`` counts how such runs, and those that kept up, are simulated.
     """
+    cases = list(cases)
     groups: dict[str, dict[str, list[tuple[float, bool | None]]]] = defaultdict(lambda: defaultdict(list))
     skipped: Counter[str] = Counter()
     for case in cases:
@@ -24,16 +31,29 @@ def summary_of_cases(cases: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             skipped[case["skipped"]] += 1
             continue
         for metric, error in case["error_pct"].items():
-            for group in _groups_of(case):
+            for group in _groups_of(case, metric):
                 groups[group][metric].append((error, case["inside"].get(metric)))
     summary: dict[str, Any] = {
         group: {metric: _statistics(found) for metric, found in metrics.items()} for group, metrics in groups.items()
     }
+    overload = confusion(cases)
+    if _OVERLOADED not in summary:
+        summary.pop(_ALL_TOO, None)
+    summary |= {"overload": overload} if overload else {}
     return summary | {"skipped": {reason: {"n": count} for reason, count in skipped.most_common()}}
 
 
-def _groups_of(case: Mapping[str, Any]) -> Iterator[str]:
-    yield "all"
+def _groups_of(case: Mapping[str, Any], metric: str) -> Iterator[str]:
+    overloaded = case.get("overload", {}).get("measured")
+    if not (overloaded and metric.startswith(LASTING)):
+        yield "all"
+        yield from _own_groups(case)
+    yield _ALL_TOO
+    if overloaded:
+        yield _OVERLOADED
+
+
+def _own_groups(case: Mapping[str, Any]) -> Iterator[str]:
     for column in _GROUPED_BY:
         yield f"{column} {case[column]}"
     yield f"{case['engine']} on {case['gpu']}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from calibration.experiment_of_case import prepared_to_fit
 from calibration.memory_cases import NotModelledError
+from calibration.overload import measured_overload, simulated_overload
 from calibration.serving_cases import ServingCase, described, intervals, predictions
 from sim.errors import InfeasibleError, UserError
 
@@ -16,7 +17,7 @@ __all__ = ["Answer", "predict", "predict_all", "validate_serving"]
 
 Answer = dict[str, Any]
 """What a simulated case gives: ``predicted``, ``interval``, ``assumed``, ``skipped`` (a reason or None), ``cpu_s``,
-``load`` (how busy it was) and ``running`` (most requests at once)."""
+``load`` (how busy it was), ``overloaded`` (or None) and ``running`` (most requests at once)."""
 
 
 def validate_serving(cases: Sequence[ServingCase]) -> tuple[list[dict[str, Any]], float]:
@@ -52,6 +53,7 @@ def predict(case: ServingCase) -> Answer:
         result = simulate(prepared.experiment, pools=pools)
         answer |= {"predicted": predictions(result.summary), "interval": intervals(result.summary)}
         answer |= {"load": load_of(result.requests), "running": result.summary.max_concurrent_requests}
+        answer["overloaded"] = simulated_overload(case, result)
     except NotModelledError as problem:
         answer["skipped"] = str(problem)
     except InfeasibleError as problem:
@@ -79,6 +81,7 @@ def _entry(case: ServingCase, answer: Answer) -> dict[str, Any]:
         "error_pct": errors,
         "interval": {metric: list(answer["interval"][metric]) for metric in inside},
         "inside": inside,
+        "overload": {"measured": measured_overload(case), "simulated": answer.get("overloaded")},
         "assumed": answer["assumed"],
         "skipped": answer["skipped"],
     }
