@@ -50,15 +50,19 @@ def serving_cases_of(
     yield from found[:limit]
 
 
-def steps_of(path: Path, assumed: Mapping[str, str]) -> Iterator[tuple[ServingCase, Steps]]:
-    """Yield the step traces of a benchmark output with what ran."""
+def steps_of(
+    path: Path, where: Mapping[str, str], assumed: Mapping[str, str]
+) -> Iterator[tuple[ServingCase, Steps]]:
+    """Yield the step traces of a benchmark output with what ran, where its cells equal *where*."""
     if kind_of(path) != "runs":
         return
     from calibration.importers import import_file
 
     for number, run in enumerate(import_file(path)):
         if run.steps is not None:
-            yield next(with_assumptions([case_of_run(run, number)], assumed)), run.steps
+            case = next(with_assumptions([case_of_run(run, number)], assumed))
+            if _matches(case, where):
+                yield case, run.steps
 
 
 def _matches(case: ServingCase, where: Mapping[str, str]) -> bool:

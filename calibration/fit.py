@@ -14,11 +14,11 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from calibration.case_names import version_of
-from calibration.cases_of_files import serving_cases_of
+from calibration.cases_of_files import serving_cases_of, steps_of
 from calibration.fit_constants import (
     MOST_EVALUATIONS,
     Fitted,
-    Point,
+    Measured,
     Prior,
     Problem,
     fit_constants,
@@ -26,9 +26,11 @@ from calibration.fit_constants import (
     points_of,
     priors_for,
 )
+from calibration.memory_cases import NotModelledError
 from calibration.serving_cases import ServingCase
+from calibration.step_points import StepPoint, step_points
 from calibration.summary_of_cases import error_statistics
-from sim.errors import UserError
+from sim.errors import SimError, UserError
 from sim.profiles.calibrated_engine import EngineConstants
 
 __all__ = ["Outcome", "Row", "fit", "fit_points", "profile_yaml"]
@@ -138,7 +140,7 @@ def _statistics(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
 
 
 def fit(files: Sequence[Path], where: Mapping[str, str], assumed: Mapping[str, str], most: int = 60) -> Outcome:
-    """Fit the engine constants to at most *most* runs of *files*.
+    """Fit the engine constants to at most *most* runs of *files*, and to all exact decodes of their step traces.
 
     Raises
     ------
@@ -146,16 +148,29 @@ def fit(files: Sequence[Path], where: Mapping[str, str], assumed: Mapping[str, s
         No run that can be simulated (with the first reason), fewer than three, or runs of several engines.
     """
     cases = [case for path in files for case in serving_cases_of(path, None, where, assumed)]
-    points, refused = points_of(cases)
-    if len(points) < 3:
+    simulated, refused = points_of(cases)
+    steps = [point for path in files for point in _steps_of(path, where, assumed, refused)]
+    if len(simulated) + len(steps) < 3:
         reason = next(iter(refused.values()), "there are no runs")
-        raise UserError(f"{len(points)} runs can be fitted, at least 3 are needed: {reason}")
+        raise UserError(f"{len(simulated)} runs can be fitted, at least 3 are needed: {reason}")
+    step = max(1, math.ceil(len(simulated) / most))
+    points: list[Measured] = [*simulated[::step], *steps]
     engines = {version_of(point.case, [])[0] for point in points}
     if len(engines) > 1:
         raise UserError(f"runs of several engines ({', '.join(sorted(engines))}): choose one with --where engine=NAME")
-    step = max(1, math.ceil(len(points) / most))
     source = ", ".join(f"{path.name} (sha256 {_sha256(path)[:12]})" for path in files)
-    return fit_points(engines.pop(), points[::step], source)
+    return fit_points(engines.pop(), points, source)
+
+
+def _steps_of(
+    path: Path, where: Mapping[str, str], assumed: Mapping[str, str], refused: dict[str, str]
+) -> Iterator[StepPoint]:
+    """Yield the steps of the traces in *path* that fit *where*, and note why a trace is *refused*."""
+    for case, steps in steps_of(path, where, assumed):
+        try:
+            yield from step_points(case, steps)
+        except (NotModelledError, SimError) as problem:
+            refused[case.name] = str(problem)
 
 
 def _sha256(path: Path) -> str:
@@ -164,7 +179,7 @@ def _sha256(path: Path) -> str:
 
 def fit_points(
     engine: str,
-    points: Sequence[Point],
+    points: Sequence[Measured],
     source: str,
     overlaps: Sequence[bool] = (True, False),
     on_progress: Callable[[int, int], None] = lambda done, total: None,
@@ -196,7 +211,7 @@ def fit_points(
     )
 
 
-def _rows(points: Sequence[Point], constants: EngineConstants, *, held_out: bool) -> Iterator[Row]:
+def _rows(points: Sequence[Measured], constants: EngineConstants, *, held_out: bool) -> Iterator[Row]:
     for point, errors in log_errors(points, constants):
         for metric, error in errors.items():
             measured = point.measured[metric]
@@ -206,5 +221,6 @@ def _rows(points: Sequence[Point], constants: EngineConstants, *, held_out: bool
 
 def _groups(case: ServingCase) -> Iterator[str]:
     yield f"{case.text('load_type')} {case.text('load_value')}"
-    yield f"prompt of {case.text('input_len')}"
+    if case.text("input_len"):
+        yield f"prompt of {case.text('input_len')}"
     yield f"tp {case.text('tp') or case.text('n_gpus')}"

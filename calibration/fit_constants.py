@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from sim.simulate import ReadyPool, Setup, play, prepare
 __all__ = [
     "MOST_EVALUATIONS",
     "Fitted",
+    "Measured",
     "Point",
     "Prior",
     "Problem",
@@ -55,6 +56,28 @@ MOST_EVALUATIONS = 4
 """Of the residuals; a Jacobian is evaluated as often at most."""
 _STEP = 0.1  # of the prior's standard deviation: smaller steps would differentiate the grain of scheduling
 _TELLS = 0.7  # posterior over prior standard deviation above which the data say next to nothing
+
+
+class Measured(Protocol):
+    """A point of a fit: what was measured, and what constants predict for it."""
+
+    @property
+    def case(self) -> ServingCase:
+        """The run that it is, or is of."""
+
+    @property
+    def setup(self) -> Setup:
+        """The deployment with the engine profile's own constants."""
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """The latencies that are fitted [ms]."""
+
+    def noise(self, metric: str) -> float:
+        """Return the error of a latency that is taken as noise of the measurement and of the model."""
+
+    def predicted(self, constants: EngineConstants) -> Latencies:
+        """Return what *constants* give [ms]."""
 
 
 class Prior(NamedTuple):
@@ -102,6 +125,10 @@ class Point:
         found = {metric: value for metric, value in self.case.measured.items() if metric in METRICS}
         return {metric: value for metric, value in found.items() if _INSTEAD.get(metric) not in found}
 
+    def noise(self, metric: str) -> float:
+        """Return the error of a latency that is taken as noise."""
+        return METRICS[metric]
+
     def predicted(self, constants: EngineConstants) -> Latencies:
         """Return what the simulation gives with *constants*."""
         setup = self.setup.with_constants(self.experiment, constants)
@@ -145,7 +172,7 @@ def _uncalibrated(experiment: Experiment) -> Experiment:
 class Problem:
     """Residuals of *points* as a function of the constants, in units of their prior standard deviations."""
 
-    points: Sequence[Point]
+    points: Sequence[Measured]
     priors: Sequence[Prior]
     overlapped: bool | None = None
     on_simulated: Callable[[], None] = lambda: None
@@ -170,11 +197,8 @@ class Problem:
         return (lows - means) / deviations, (highs - means) / deviations
 
     def simulated(self, places: Sequence[Floats]) -> list[list[Latencies]]:
-        """Return for each place the predicted latencies of every point, simulated on all cores."""
-        from joblib import Parallel, delayed
-
-        tasks = [(point, self.constants(place)) for place in places for point in self.points]
-        found = Parallel(n_jobs=-1, batch_size=4)(delayed(Point.predicted)(*task) for task in tasks)
+        """Return for each place the predicted latencies of every point."""
+        found = _predicted([(point, at) for at in map(self.constants, places) for point in self.points])
         count = len(self.points)
         self.on_simulated()
         return [found[start : start + count] for start in range(0, len(found), count)]
@@ -211,7 +235,7 @@ class Problem:
         shifted = []
         for point, found in zip(self.points, latencies, strict=True):
             later_ms = shift * _ADDED[name](point, found)
-            changed = {metric: found[metric] + later_ms for metric in found if not metric.startswith(("tpot", "itl"))}
+            changed = {metric: found[metric] + later_ms for metric in found if not metric.startswith(_UNMOVED)}
             shifted.append(found | changed)
         return shifted
 
@@ -230,17 +254,31 @@ def _tamed(errors: Floats) -> Floats:
     return np.asarray(np.sign(errors) * np.sqrt(2 * (np.sqrt(1 + errors**2) - 1)))
 
 
-_ADDED: dict[ConstantName, Callable[[Point, Latencies], float]] = {
+_ADDED: dict[ConstantName, Callable[[Measured, Latencies], float]] = {
     "delay_fixed_s": lambda point, found: 1e3,
     "delay_per_prompt_token_s": lambda point, found: 1e3 * (point.case.number("input_len") or 0.0),
     "stream_lag_iterations": lambda point, found: found.get("tpot_mean_ms", 0.0),
 }
 """Constants that add to the time to the first token, and how much one unit of them adds [ms]."""
+_UNMOVED = ("tpot", "itl", "step")
 
 
-def _log_errors(point: Point, predicted: Latencies) -> Floats:
+def _predicted(tasks: Sequence[tuple[Measured, EngineConstants]]) -> list[Latencies]:
+    """Return what each point is predicted: runs are simulated on all cores, steps asked for here."""
+    from joblib import Parallel, delayed
+
+    runs = [place for place, (point, _) in enumerate(tasks) if isinstance(point, Point)]
+    simulated = Parallel(n_jobs=-1, batch_size=4)(delayed(Point.predicted)(*tasks[place]) for place in runs)
+    found: dict[int, Latencies] = dict(zip(runs, simulated, strict=True))
+    return [
+        found[place] if place in found else point.predicted(constants)
+        for place, (point, constants) in enumerate(tasks)
+    ]
+
+
+def _log_errors(point: Measured, predicted: Latencies) -> Floats:
     return np.array(
-        [np.log(predicted.get(metric, value) / value) / METRICS[metric] for metric, value in point.measured.items()]
+        [np.log(predicted.get(metric, value) / value) / point.noise(metric) for metric, value in point.measured.items()]
     )
 
 
@@ -274,7 +312,7 @@ class Fitted:
     jacobian: Floats
     residual: Floats
 
-    def without(self, left_out: Callable[[Point], bool]) -> EngineConstants:
+    def without(self, left_out: Callable[[Measured], bool]) -> EngineConstants:
         """Return the constants without the runs that are *left_out*: one Gauss-Newton step from the whole fit."""
         chosen = np.array([not left_out(point) for point in self.problem.points])
         owners = self.problem.owners()
@@ -352,11 +390,10 @@ def _bootstrap(
     return {prior.name: (float(a), float(b)) for prior, a, b in zip(problem.priors, low, high, strict=True)}
 
 
-def log_errors(points: Sequence[Point], constants: EngineConstants) -> Iterator[tuple[Point, dict[str, float]]]:
+def log_errors(
+    points: Sequence[Measured], constants: EngineConstants
+) -> Iterator[tuple[Measured, dict[str, float]]]:
     """Yield each point with ``ln(predicted / measured)`` of its latencies."""
-    from joblib import Parallel, delayed
-
-    found = Parallel(n_jobs=-1)(delayed(Point.predicted)(point, constants) for point in points)
-    for point, predicted in zip(points, found, strict=True):
+    for point, predicted in zip(points, _predicted([(point, constants) for point in points]), strict=True):
         names, scaled = point.measured, _log_errors(point, predicted)
-        yield point, {name: float(value * METRICS[name]) for name, value in zip(names, scaled, strict=True)}
+        yield point, {name: float(value * point.noise(name)) for name, value in zip(names, scaled, strict=True)}

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from calibration.fit_constants import Fitted, Point, log_errors
+from calibration.fit_constants import Fitted, Measured, log_errors
 from calibration.summary_of_cases import error_statistics
 from sim.profiles.calibrated_engine import EngineConstants
 
@@ -18,7 +18,7 @@ Errors = dict[str, dict[str, float]]
 """Metric to statistics in per cent."""
 
 
-def errors_with(points: Sequence[Point], constants: EngineConstants) -> Errors:
+def errors_with(points: Sequence[Measured], constants: EngineConstants) -> Errors:
     """Return the errors of *points* with *constants*."""
     found: dict[str, list[float]] = defaultdict(list)
     for _, errors in log_errors(points, constants):
@@ -29,7 +29,7 @@ def errors_with(points: Sequence[Point], constants: EngineConstants) -> Errors:
 
 def leave_one_model_out(fitted: Fitted) -> Iterator[tuple[str, Errors]]:
     """Yield each model with its errors by constants that the other models give; one Gauss-Newton step a model."""
-    by_model: dict[str, list[Point]] = defaultdict(list)
+    by_model: dict[str, list[Measured]] = defaultdict(list)
     for point in fitted.problem.points:
         by_model[point.setup.model.name].append(point)
     if len(by_model) < 2:
@@ -38,5 +38,5 @@ def leave_one_model_out(fitted: Fitted) -> Iterator[tuple[str, Errors]]:
         yield model, errors_with(points, fitted.without(partial(_is_of, model)))
 
 
-def _is_of(model: str, point: Point) -> bool:
+def _is_of(model: str, point: Measured) -> bool:
     return point.setup.model.name == model

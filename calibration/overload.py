@@ -3,10 +3,11 @@
 Only an open loop can be overloaded: users of a closed one wait for their answers. It was
 
 * where its source says so, or 5 % of the requests got no answer (clients gave them up);
-* where the mean time to the first token is a tenth of the time in which requests were sent: a queue that grows for as long as
-  they come (a fluid queue at 1.2 times its capacity has that mean wait);
-* where fewer requests a second were answered than were sent, by 5 % and by more than chance: the last answers may run out
-  after the last arrival, and counts of N Poisson arrivals spread by their root. Runs shorter than five answers do not tell.
+* where the mean time to the first token is a tenth of the time in which requests were sent: a queue that grows for as
+  long as they come (a fluid queue at 1.2 times its capacity has that mean wait);
+* where fewer requests a second were answered than were sent, by 5 % and by more than chance: the last answers may run
+  out after the last arrival, and counts of N Poisson arrivals spread by their root. Runs shorter than five answers do
+  not tell.
 
 Latencies of an overloaded run tell how long it lasted, and no more.
 """

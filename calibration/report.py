@@ -7,6 +7,8 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from calibration.step_cases import METRIC
+
 if TYPE_CHECKING:
     from calibration.fit import Outcome
 
@@ -52,7 +54,7 @@ def validation(result: Mapping[str, Any]) -> str:
 def _overload(counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> Iterator[str]:
     """Yield how runs are simulated that were measured as overloaded, and those that kept up."""
     yield "open loops that were overloaded when measured, and that kept up: how many are simulated as what"
-    yield "(TTFT and E2E of an overloaded run tell how long it lasted: they are in its own line, not in those of the others)"
+    yield "(TTFT and E2E of an overloaded run tell how long it lasted: they are in its own line, not in the others)"
     header = ["group", "overloaded:", "so", "keeps up", "unclear", "kept up:", "so", "overloaded", "unclear"]
     names = ("overloaded", "kept_up", "unclear"), ("kept_up", "overloaded", "unclear")
     rows = []
@@ -83,13 +85,15 @@ def fit(outcome: Outcome) -> str:
 
 def _constants(outcome: Outcome) -> Iterator[str]:
     fitted = outcome.fitted
-    yield f"{outcome.engine}: {len(outcome.used)} runs fitted, {len(outcome.held_out)} kept back"
+    steps, runs = METRIC in outcome.metrics, len(outcome.metrics) > (METRIC in outcome.metrics)
+    what = " and ".join(["runs"] * runs + ["steps"] * steps)
+    yield f"{outcome.engine}: {len(outcome.used)} {what} fitted, {len(outcome.held_out)} kept back"
     how = {True: "overlaps the GPU's", False: "adds to the GPU's", None: "as in the profile"}
     yield f"host time {how[fitted.constants.overlapped]}"
     rows = [["constant", "value", "std. error", "bootstrap 90 %", "prior"]]
     for prior in outcome.priors:
         constant, (low, high) = fitted.constants.constants[prior.name], fitted.bootstrap[prior.name]
-        unknown = "  (the runs do not tell)" if prior.name in fitted.unknown else ""
+        unknown = "  (they do not tell)" if prior.name in fitted.unknown else ""
         cells = [f"{constant.value:.4g}", f"{constant.stderr:.2g}", f"{low:.4g} .. {high:.4g}"]
         rows.append([prior.name, *cells, f"{prior.mean:.4g} +- {prior.deviation:.2g}{unknown}"])
     yield from _aligned(rows)
@@ -99,7 +103,7 @@ def _constants(outcome: Outcome) -> Iterator[str]:
 
 
 def _errors(outcome: Outcome) -> Iterator[str]:
-    yield "error in %: mean / median of the absolute value, bias (runs)"
+    yield "error in %: mean / median of the absolute value, bias (points)"
     groups = {"as shipped": outcome.before, "fitted": outcome.on_used, "kept back": outcome.on_held_out}
     metrics = sorted({metric for found in groups.values() for metric in found})
     rows = [[name, *(_cell(found.get(metric)) for metric in metrics)] for name, found in groups.items()]
@@ -108,7 +112,7 @@ def _errors(outcome: Outcome) -> Iterator[str]:
 
 def _residuals(outcome: Outcome) -> Iterator[str]:
     yield "median error in % by concurrency or rate, prompt length and ranks"
-    rows = [["", "runs", *outcome.metrics]]
+    rows = [["", "points", *outcome.metrics]]
     rows += [[name, str(count), *cells] for name, count, cells in outcome.residual_rows()]
     yield from _aligned(rows)
 

@@ -19,9 +19,10 @@ _GROUPED_BY = ("engine", "gpu", "model")
 def summary_of_cases(cases: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return ``{group: {metric: {n, mape, medape, bias, coverage}}}`` in per cent, and the skips by reason.
 
-    Groups are ``all`` and each engine, accelerator, model and pair of engine and accelerator. The latencies of runs that
-    were overloaded when they were measured tell how long those runs lasted: they are not among these, but in ``overloaded``
-    and in ``all, overloaded ones too``. ``overload`` counts how such runs, and those that kept up, are simulated.
+    Groups are ``all`` and each engine, accelerator, model and pair of engine and accelerator. The latencies of runs
+    that were overloaded when they were measured tell how long those runs lasted: they are not among these, but in
+    ``overloaded`` and in ``all, overloaded ones too``. ``overload`` counts how such runs, and those that kept up, are
+    simulated.
     """
     cases = list(cases)
     groups: dict[str, dict[str, list[tuple[float, bool | None]]]] = defaultdict(lambda: defaultdict(list))

@@ -56,6 +56,6 @@ def validate(
     cases = [case for path in serving for case in serving_cases_of(path, limit, where or {}, assumed or {})]
     entries, cpu_s = validate_serving(cases)
     for path in serving:
-        for case, steps in steps_of(path, assumed or {}):
+        for case, steps in steps_of(path, where or {}, assumed or {}):
             entries += validate_steps(case, steps)
     return {"cases": entries, "summary": summary_of_cases(entries), "cpu_s": cpu_s}
