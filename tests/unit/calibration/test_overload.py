@@ -4,8 +4,8 @@ from calibration.overload import confusion, measured_overload, simulated_overloa
 from calibration.report import validation
 from calibration.serving_cases import ServingCase
 from calibration.summary_of_cases import summary_of_cases
-from sim.experiment import experiment_of
 from sim.errors import ConfigError
+from sim.experiment import experiment_of
 from sim.simulate import simulate
 from sim.yamlfile import Document
 
@@ -60,7 +60,11 @@ def test_a_simulated_run_is_judged_by_the_same_rule(rate, overloaded):
 
 def entry(measured, simulated, error, skipped=None):
     return {
-        **{"engine": "vllm", "gpu": "g", "model": "m", "inside": {}, "skipped": skipped},
+        "engine": "vllm",
+        "gpu": "g",
+        "model": "m",
+        "inside": {},
+        "skipped": skipped,
         "error_pct": {"ttft_mean_ms": error, "tpot_mean_ms": error},
         "overload": {"measured": measured, "simulated": simulated},
     }

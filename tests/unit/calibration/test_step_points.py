@@ -10,7 +10,9 @@ from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import EngineConstants
 
 ASSUMED = {"engine": "vllm", "engine_version": "0.15.1"}
-HEADER = "model,gpu,tp,experiment,step_id,num_prefill_reqs,num_prefill_tokens,num_decode_seqs,sum_kv_tokens,step_ms,exact"
+HEADER = (
+    "model,gpu,tp,experiment,step_id,num_prefill_reqs,num_prefill_tokens,num_decode_seqs,sum_kv_tokens,step_ms,exact"
+)
 SHAPE = "meta-llama/Llama-3.1-8B-Instruct,H100-SXM-80GB,1,one"
 TRUE = {"host_per_iteration_s": 3e-3, "host_per_sequence_s": 20e-6}
 
