@@ -1,12 +1,13 @@
-"""Moments: simulation events that cost one heap entry and call one function."""
+"""The clock, and moments: simulation events that cost one heap entry and call one function."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import heappop, heappush
 
 from simpy import Environment, Event
 
-__all__ = ["ARRIVALS", "BEGINNINGS", "CHANGES", "ENDS", "REPORTS", "Moment"]
+__all__ = ["ARRIVALS", "BEGINNINGS", "CHANGES", "ENDS", "REPORTS", "Clock", "Moment"]
 
 REPORTS, CHANGES, ARRIVALS, ENDS, BEGINNINGS = 0, 1, 2, 3, 4
 """Order within one instant: reports tell what was before; replicas come and go before anything arrives, and one that is
@@ -16,16 +17,43 @@ ended: a client whom one of them answers may send its next request at this very 
 _REPLICAS = 2**32  # more than a cluster can have
 
 
+class Clock(Environment):
+    """A simpy environment whose events happen at the very time that they are scheduled for, not at now plus a delay.
+
+    All of them are moments, so none fails, and none is waited for by a process.
+
+    Attributes
+    ----------
+    now
+        The time [s].
+    """
+
+    now: float = 0.0  # the base has a property; nothing is asked for more often
+
+    def at(self, at_s: float, rank: int, moment: Moment) -> None:
+        """Let *moment* happen at *at_s* [s], or now if that has passed; of one instant the lowest *rank* is first."""
+        now_s = self.now
+        heappush(self._queue, (at_s if at_s > now_s else now_s, rank, next(self._eid), moment))  # type: ignore[misc]
+
+    def run_out(self) -> None:
+        """Let happen whatever is scheduled, until nothing is."""
+        queue = self._queue
+        while queue:
+            self.now, _, _, moment = heappop(queue)
+            for action in moment.callbacks:
+                action(moment)
+
+
 class Moment(Event):
     """Calls *action* with itself at *at_s* [s]; of one instant the lowest *rank* is first, then *replica*."""
 
+    _ok, _value = True, None  # triggered, as `simpy.Timeout` makes itself
+
     def __init__(
-        self, env: Environment, at_s: float, action: Callable[[Event], None], rank: int, replica: int = 0
+        self, env: Clock, at_s: float, action: Callable[[Event], None], rank: int, replica: int = 0
     ) -> None:
-        # A triggered event, as `simpy.Timeout` makes itself; the general constructor would cost as much again.
-        self.env, self.callbacks, self._ok, self._value = env, [action], True, None
-        delay_s = at_s - env.now
-        env.schedule(self, rank * _REPLICAS + replica, delay_s if delay_s > 0 else 0.0)  # type: ignore[arg-type]
+        self.callbacks = [action]
+        env.at(at_s, rank * _REPLICAS + replica, self)
 
     def cancel(self) -> None:
         """Let nothing happen when the moment comes."""

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from simpy import Environment, Event
+from simpy import Event
 
 from sim.admission import Admission
 from sim.autoscaler import Snapshot
-from sim.cluster.clock import ARRIVALS, CHANGES, Moment
+from sim.cluster.clock import ARRIVALS, CHANGES, Clock, Moment
 from sim.cluster.disaggregated import Disaggregated
 from sim.cluster.disruptions import Disruptions
 from sim.cluster.engine import Pool
@@ -74,7 +74,7 @@ class Cluster:
         gateway_timeout_s: float = math.inf,
         disaggregation: Disaggregation | None = None,
     ) -> None:
-        self._env, self._log, self._client = Environment(), StrideLog(), Client(traffic)
+        self._env, self._log, self._client = Clock(), StrideLog(), Client(traffic)
         self._transfers = TransferLog()
         self._router, self._on_progress = router, on_progress
         self._sent = self._answered = 0
@@ -117,7 +117,7 @@ class Cluster:
     def run(self) -> StrideRows:
         """Serve all requests to the end and return the strides; what became of a request is written on it."""
         self._await_arrival()
-        self._env.run()
+        self._env.run_out()
         strides = self._log.rows()
         ends_s = strides.start_s + strides.duration_s  # the last may end after the last request was given up
         for keeper in self._keepers:

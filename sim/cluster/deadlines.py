@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from simpy import Environment
-
-from sim.cluster.clock import ARRIVALS, Moment
+from sim.cluster.clock import ARRIVALS, Clock, Moment
 from sim.request import Request
 
 __all__ = ["Deadlines", "Timeouts"]
@@ -26,7 +24,7 @@ class Timeouts:
 class Deadlines:
     """Calls *give_up* with a request and the reason, at its deadline; nothing happens to one that was forgotten."""
 
-    def __init__(self, env: Environment, timeouts: Timeouts, give_up: Callable[[Request, str], None]) -> None:
+    def __init__(self, env: Clock, timeouts: Timeouts, give_up: Callable[[Request, str], None]) -> None:
         self._env, self._timeouts, self._give_up = env, timeouts, give_up
         self._endless = timeouts == Timeouts()
         self._pending: dict[Request, list[Moment]] = {}

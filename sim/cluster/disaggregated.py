@@ -6,9 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from simpy import Environment
-
-from sim.cluster.clock import ARRIVALS, Moment
+from sim.cluster.clock import ARRIVALS, Clock, Moment
 from sim.cluster.link import Link
 from sim.cluster.replica import Replica
 from sim.metrics.transfers import TransferLog
@@ -71,7 +69,7 @@ class Disaggregated:
 
     def __init__(
         self,
-        env: Environment,
+        env: Clock,
         options: Disaggregation,
         link: Link,
         log: TransferLog,

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from simpy import Environment, Event
+from simpy import Event
 
-from sim.cluster.clock import CHANGES, Moment
+from sim.cluster.clock import CHANGES, Clock, Moment
 from sim.cluster.instance import Instance
 from sim.cluster.keeper import Keeper
 from sim.cluster.replica import Replica
@@ -33,7 +33,7 @@ class Disruptions:
 
     def __init__(
         self,
-        env: Environment,
+        env: Clock,
         failures: Failures,
         keepers: Sequence[Keeper],
         topology: Topology,

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from simpy import Environment
-
-from sim.cluster.clock import ARRIVALS, Moment
+from sim.cluster.clock import ARRIVALS, Clock, Moment
 from sim.request import Request, Status
 
 __all__ = ["Gateway"]
@@ -22,7 +20,7 @@ class Gateway:
         Called with a request that is held no longer, its status and reason set.
     """
 
-    def __init__(self, env: Environment, timeout_s: float, give_up: Callable[[Request], None]) -> None:
+    def __init__(self, env: Clock, timeout_s: float, give_up: Callable[[Request], None]) -> None:
         self._env, self._timeout_s, self._give_up = env, timeout_s, give_up
         self._held: dict[Request, Moment] = {}
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from simpy import Environment
-
-from sim.cluster.clock import CHANGES, Moment
+from sim.cluster.clock import CHANGES, Clock, Moment
 from sim.cluster.instance import Instance
 from sim.cluster.replica import Replica
 from sim.metrics.instances import InstanceLog, InstanceState
@@ -47,7 +45,7 @@ class Keeper:
 
     def __init__(
         self,
-        env: Environment,
+        env: Clock,
         instances: Sequence[Instance],
         wanted: int,
         fleet: Fleet,

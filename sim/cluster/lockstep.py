@@ -10,10 +10,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from simpy import Environment, Event
+from simpy import Event
 
 from sim.batch import Batch
-from sim.cluster.clock import BEGINNINGS, ENDS, Moment
+from sim.cluster.clock import BEGINNINGS, ENDS, Clock, Moment
 from sim.cluster.replica import Replica
 from sim.cluster.stride import Stride
 from sim.cost import Pace
@@ -80,7 +80,7 @@ class Rank(Replica):
 class Lockstep:
     """The attention ranks of one replica."""
 
-    def __init__(self, env: Environment, ranks: Sequence[Rank]) -> None:
+    def __init__(self, env: Clock, ranks: Sequence[Rank]) -> None:
         self._env, self._ranks = env, ranks
         self._stride: Stride | None = None
         self._next: Moment | None = None

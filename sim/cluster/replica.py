@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from simpy import Environment, Event
+from simpy import Event
 
 from sim.batch import Batch, Blocked, Chunk
-from sim.cluster.clock import ARRIVALS, BEGINNINGS, ENDS, Moment
+from sim.cluster.clock import ARRIVALS, BEGINNINGS, ENDS, Clock, Moment
 from sim.cluster.deadlines import Deadlines, Timeouts
 from sim.cluster.emissions import Emissions
 from sim.cluster.grammars import Grammars
@@ -64,7 +64,7 @@ class Replica:
 
     def __init__(
         self,
-        env: Environment,
+        env: Clock,
         index: int,
         scheduler: Scheduler,
         cost: StepCost,
@@ -366,7 +366,7 @@ class Replica:
             stride = self._listed(running, decision, batch, pace)
         else:
             stride = self._stride_of(decision, batch, pace, self._horizon(decision, pace.iterations))
-        self._schedule(stride.end_s(), self._end, ENDS)
+        self._next = Moment(self._env, stride.end_s(), self._end, ENDS, self.index)
 
     def _listed(self, running: Speculating, decision: Decision, batch: Batch, pace: Pace) -> Stride:
         """Enter a stride whose iterations emit and cost what was drawn for them."""
@@ -383,14 +383,11 @@ class Replica:
 
     def _pace(self, batch: Batch) -> Pace:
         """Return the time of *batch*, which waits for the blocks that its prompts hit elsewhere."""
-        pace = self._cost.pace(batch, self._growing())
-        if load_s := self._kv.take_load_s():
-            pace = pace._replace(first_s=pace.first_s + load_s)
-        return pace if self._slowdown == 1 else pace.slowed(self._slowdown)
-
-    def _growing(self) -> tuple[int, ...]:
         windows = self._state.running.windows
-        return tuple([window.growing for window in windows]) if windows else ()
+        pace = self._cost.pace(batch, tuple([window.growing for window in windows]) if windows else ())
+        if self._kv.load_s:
+            pace = pace._replace(first_s=pace.first_s + self._kv.take_load_s())
+        return pace if self._slowdown == 1 else pace.slowed(self._slowdown)
 
     def _stride_of(self, decision: Decision, batch: Batch, pace: Pace, iterations: int) -> Stride:
         """Enter the stride that begins now."""
@@ -400,16 +397,9 @@ class Replica:
         for request, _ in decision.prefills:
             if request.admitted_s != request.admitted_s:  # nan: its first admission
                 request.admitted_s = now_s
-        self._stride = Stride(
-            start_s=now_s,
-            pace=pace,
-            iterations=iterations,
-            batch=batch,
-            decision=decision,
-            waiting=len(self._state.waiting),
-            running=len(self._state.running.order),
-            steady_gaps=self._emissions.at(now_s) if decision.decodes else 0,
-        )
+        steady_gaps = self._emissions.at(now_s) if decision.decodes else 0
+        waiting, running = len(self._state.waiting), len(self._state.running.order)
+        self._stride = Stride(now_s, pace, iterations, batch, decision, waiting, running, steady_gaps)
         if self._on_change is not None:
             self._on_change(self.index)
         return self._stride
@@ -426,24 +416,20 @@ class Replica:
 
     def _batch(self, decision: Decision) -> Batch:
         running = self._state.running
-        chunks, ending, masks = [], 0, 0
+        chunks: tuple[Chunk, ...] = ()
+        padding, ending, masks = len(running.padding), 0, 0
         for request, tokens in decision.prefills:
-            chunks.append(Chunk(tokens, request.computed_tokens))
-            ends = request.computed_tokens + tokens == request.prefill_tokens
-            ending += ends
-            masks += ends and request.schema != ""
-        if not decision.decodes:
-            return Batch(chunks=tuple(chunks), padding=len(running.padding), sampled=ending, masks=masks)
-        return Batch(
-            chunks=tuple(chunks),
-            decodes=running.decoding,
-            decode_context_tokens=running.context_tokens(),
-            decode_window_tokens=running.window_tokens(),
-            padding=len(running.padding),
-            sampled=running.decode_tokens + ending,
-            masks=running.structured * running.tokens_each + masks,
-            tokens_each=running.tokens_each,
-        )
+            computed = request.computed_tokens
+            chunks += (Chunk(tokens, computed),)
+            if computed + tokens == request.prefill_tokens:
+                ending += 1
+                masks += request.schema != ""
+        decodes = running.decoding
+        if not (decision.decodes and decodes):
+            return Batch(chunks, padding=padding, sampled=ending, masks=masks)
+        context, capped, each = running.context_tokens(), running.window_tokens(), running.tokens_each
+        masks += running.structured * each
+        return Batch(chunks, decodes, context, capped, padding, decodes * each + ending, masks, None, each)
 
     def _horizon(self, decision: Decision, pace_iterations: float) -> int:
         """Return how many iterations change nothing but the context lengths."""
@@ -462,9 +448,10 @@ class Replica:
         assert stride is not None
         end_s = self._env.now
         finished = self._complete_decodes(stride, end_s) if stride.decision.decodes else []
-        finished += self._complete_prefills(stride.decision, end_s)
+        if stride.decision.prefills:
+            finished += self._complete_prefills(stride.decision, end_s)
+            finished.sort(key=lambda request: request.admission)
         self._write(stride)
-        finished.sort(key=lambda request: request.admission)
         for request in finished:
             self._finish(request)
         if self._leaving:
@@ -478,7 +465,9 @@ class Replica:
     def _complete_decodes(self, stride: Stride, end_s: float) -> list[Request]:
         running, k = self._state.running, stride.iterations
         stride.emitted = running.emits(k)
-        self._kv.move(*running.blocks_moved(k))
+        most, net = running.blocks_moved(k)
+        if most or net:
+            self._kv.move(most, net)
         first_s = stride.end_s(1)
         for gap_s, count in self._emissions.emit(first_s, end_s):
             if count and gap_s != first_s - stride.start_s:
@@ -551,4 +540,4 @@ class Replica:
     def _write(self, stride: Stride) -> None:
         if self._meter is not None:
             self._meter.served(stride.end_s() - stride.start_s, stride.batch.prefill_tokens + stride.emitted)
-        self._log.add(stride.rows(self.index, self._kv.used))
+        stride.write(self._log, self.index, self._kv.used)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from simpy import Environment, Event
+from simpy import Event
 
-from sim.cluster.clock import REPORTS, Moment
+from sim.cluster.clock import REPORTS, Clock, Moment
 
 __all__ = ["Reports"]
 
@@ -21,7 +21,7 @@ class Reports:
     """
 
     def __init__(
-        self, env: Environment, interval_s: float, report: Callable[[], None], busy: Callable[[], bool]
+        self, env: Clock, interval_s: float, report: Callable[[], None], busy: Callable[[], bool]
     ) -> None:
         self._env, self._interval_s, self._report, self._busy = env, interval_s, report, busy
         self._pending, self._turn = False, 0

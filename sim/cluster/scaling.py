@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from simpy import Environment, Event
+from simpy import Event
 
 from sim.autoscaler import Autoscaler, Controller, Snapshot
-from sim.cluster.clock import CHANGES, REPORTS, Moment
+from sim.cluster.clock import CHANGES, REPORTS, Clock, Moment
 from sim.cluster.keeper import Keeper
 
 __all__ = ["Scaling"]
@@ -16,7 +16,7 @@ __all__ = ["Scaling"]
 class Scaling:
     """*policy* for the pool of *keeper*, of which *look* returns a snapshot."""
 
-    def __init__(self, env: Environment, policy: Autoscaler, keeper: Keeper, look: Callable[[], Snapshot]) -> None:
+    def __init__(self, env: Clock, policy: Autoscaler, keeper: Keeper, look: Callable[[], Snapshot]) -> None:
         self._env, self._policy, self._keeper, self._look = env, policy, keeper, look
         self._controller = Controller(policy)
         self._turn = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from sim.batch import Batch
 from sim.cost import Pace
-from sim.metrics.rows import COLUMNS
+from sim.metrics.rows import CELLS, StrideLog
 from sim.scheduler import Ahead, Decision
 
 __all__ = ["ListedStride", "Stride"]
@@ -53,14 +52,14 @@ class Stride:
             k += 1
         return k
 
-    def rows(self, replica: int, kv_blocks: int) -> Iterable[float]:
-        """Return the cells of `sim.metrics.rows.COLUMNS`, once it is complete and *kv_blocks* are in use."""
-        batch = self.batch
-        return (
+    def write(self, log: StrideLog, replica: int, kv_blocks: int) -> None:
+        """Enter it into *log*, once it is complete and *kv_blocks* are in use."""
+        batch, pace = self.batch, self.pace
+        log.add(
             replica,
             self.start_s,
-            self.pace.first_s,
-            self.pace.growth_s,
+            pace.first_s,
+            pace.growth_s,
             self.iterations,
             batch.decodes,
             batch.decode_context_tokens,
@@ -93,11 +92,11 @@ class ListedStride(Stride):
         """Return how many iterations are done at the first boundary that is not before *at_s* [s]; at least one."""
         return min(max(int(np.searchsorted(self.ends_s, at_s)), 1), self.iterations)
 
-    def rows(self, replica: int, kv_blocks: int) -> Iterable[float]:
-        """Return a row for each iteration, as if it had been stepped by itself."""
+    def write(self, log: StrideLog, replica: int, kv_blocks: int) -> None:
+        """Enter a row for each iteration, as if it had been stepped by itself."""
         k, ahead, decodes = self.iterations, self.ahead, self.batch.decodes
         taken_later = ahead.new_blocks[1:k][::-1].cumsum()[::-1]
-        cells = np.zeros((k, len(COLUMNS)))
+        rows = np.zeros(k, dtype=CELLS)
         for name, values in (
             ("replica", replica),
             ("start_s", self.ends_s[:k]),
@@ -114,5 +113,5 @@ class ListedStride(Stride):
             ("blocked", self.decision.blocked),
             ("together", k),
         ):
-            cells[:, COLUMNS.index(name)] = values
-        return cells.ravel()
+            rows[name] = values
+        log.extend(rows)

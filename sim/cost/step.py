@@ -58,6 +58,22 @@ class Delay:
     per_prompt_token_s: float = 0.0
 
 
+class _Decodes(dict[int, tuple[float, float]]):
+    """As `RooflineStep.gpu_s` of so many decodes alone, without their context; computed once for each number."""
+
+    def __init__(self, step: RooflineStep) -> None:
+        super().__init__()
+        self._step, self._no_window = step, (0,) * len(step.windows)
+
+    def __missing__(self, decodes: int) -> tuple[float, float]:
+        each = self._step.tokens_each
+        batch = Batch(
+            decodes=decodes, decode_window_tokens=self._no_window, sampled=decodes * each, tokens_each=each
+        )
+        self[decodes] = found = self._step.composed_s(batch)
+        return found
+
+
 @dataclass(slots=True)
 class RooflineStep:
     """Step cost of `Roofline`.
@@ -105,6 +121,7 @@ class RooflineStep:
     _group_s: Seconds = field(init=False, repr=False)
     _head_s: Seconds = field(init=False, repr=False)
     _transfer_s: Seconds = field(init=False, repr=False)
+    _decodes: _Decodes = field(init=False, repr=False)
     _decode_s: float = field(init=False, repr=False)
     _sequence_decode_s: float = field(init=False, repr=False)
     _context_token_s: float = field(init=False, repr=False)
@@ -116,6 +133,7 @@ class RooflineStep:
         self._token_s, self._sequence_s = Seconds(self.by_tokens), Seconds(self.by_sequences)
         self._group_s = Seconds(self.by_group)
         self._head_s, self._transfer_s = Seconds(self.head), Seconds(self.transfers)
+        self._decodes = _Decodes(self)
         self._decode_s = sum(each.repeats * each.rates.launch_s for each in self.decode)
         self._sequence_decode_s = sum(each.repeats * each.seconds_per_sequence for each in self.decode)
         self._context_token_s = self._token_rate(None)
@@ -166,6 +184,21 @@ class RooflineStep:
 
         That share is only of use where the layers do not run in halves.
         """
+        if (
+            batch.chunks
+            or batch.padding
+            or batch.group_tokens is not None
+            or batch.sampled != batch.decodes * self.tokens_each
+            or self.two_batches is not None
+            or self.drafting is not None
+        ):
+            return self.composed_s(batch)
+        decodes_s, context = self._decodes[batch.decodes]
+        context_s = self.context_s(batch.decode_context_tokens, batch.decode_window_tokens)
+        return decodes_s + context * context_s, context
+
+    def composed_s(self, batch: Batch) -> tuple[float, float]:
+        """Return the same as `gpu_s`, operation by operation."""
         work, rounds = self.pipeline.split(batch)
         halved = self._halved(batch)
         if halved is not None:

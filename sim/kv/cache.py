@@ -38,6 +38,8 @@ class KvCache:
     ----------
     settle
         Brings the `computed_tokens` of a running request up to date; whoever lets requests decode in strides sets it.
+    load_s
+        What is hit elsewhere or is swapped takes so long to move, until somebody takes note of it [s].
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class KvCache:
         swap: Tier | None = None,
     ) -> None:
         self._swap = swap or Tier(0, 0.0)
-        self._swap_free, self._load_s = self._swap.blocks, 0.0
+        self._swap_free, self.load_s = self._swap.blocks, 0.0
         self.draft_tokens, self._pages = draft_tokens, pages or Pages(block_size)
         self.num_blocks, self.block_size, self.prefix_caching = num_blocks, block_size, prefix_caching
         self._cache_generated = prefix_caching and cache_generated
@@ -102,12 +104,12 @@ class KvCache:
 
     def take(self, blocks: int) -> None:
         """Take *blocks* of the free blocks; the caller has checked `free`."""
-        if blocks > self._plain:
+        self._plain -= blocks
+        if self._plain < 0:
             full = self._pages.full
-            evicted = -(-(blocks - self._plain) // full)
+            evicted = -(self._plain // full)
             self._evict(evicted)
             self._plain += evicted * full
-        self._plain -= blocks
 
     def move(self, most: int, net: int) -> None:
         """Take *most* blocks, if not all at once, and free some, so that *net* are taken in the end."""
@@ -220,7 +222,7 @@ class KvCache:
 
     def take_load_s(self) -> float:
         """Return how long what was hit elsewhere or is swapped takes to move, and forget it [s]."""
-        load_s, self._load_s = self._load_s, 0.0
+        load_s, self.load_s = self.load_s, 0.0
         return load_s
 
     def swap_out(self, request: Request) -> bool:
@@ -229,7 +231,7 @@ class KvCache:
         if held > self._swap_free:
             return False
         self._swap_free -= held
-        self._load_s += held * self._swap.block_s
+        self.load_s += held * self._swap.block_s
         request.swapped_blocks = held
         self.release(request)
         return True
@@ -240,7 +242,7 @@ class KvCache:
         if wanted > self.free - spare:
             return False
         self.take(wanted)
-        self._load_s += request.swapped_blocks * self._swap.block_s
+        self.load_s += request.swapped_blocks * self._swap.block_s
         self._forget_swapped(request)
         if self.prefix_caching:
             self._key(request)

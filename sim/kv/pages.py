@@ -84,8 +84,10 @@ class Pages:
 
     def most(self, tokens: int) -> int:
         """Return the blocks that a sequence of *tokens* holds at most."""
-        windows = sum(each.tables * each.most(tokens, self.in_flight_tokens) for each in self.windows)
-        return self.full * -(-tokens // self.block_size) + windows + self.states
+        blocks = self.full * -(-tokens // self.block_size) + self.states
+        for each in self.windows:
+            blocks += each.tables * each.most(tokens, self.in_flight_tokens)
+        return blocks
 
     def left_behind(self, before: N, after: N) -> N:
         """Return the blocks that windows free when a sequence of *before* computed tokens has *after*."""

@@ -41,7 +41,7 @@ class TieredKvCache(KvCache):
         for tier, kept in zip(self._tiers, self._kept, strict=True):
             if key in kept:
                 kept.move_to_end(key)
-                self._load_s += tier.block_s
+                self.load_s += tier.block_s
                 return
 
     def _keyed(self, key: int) -> None:

@@ -139,7 +139,11 @@ class Scheduler(Policy):
     @staticmethod
     def _left(budget: int, state: State, decision: Decision) -> int:
         """Return what the decodes and the prompts of *decision* leave of *budget* tokens."""
-        return budget - state.running.decode_tokens - sum([tokens for _, tokens in decision.prefills])
+        running = state.running
+        left = budget - running.decoding * running.tokens_each
+        for _, tokens in decision.prefills:
+            left -= tokens
+        return left
 
     def _decode_all(self, state: State) -> Decision | None:
         """Let every decode compute a token; return None, with nothing taken, where blocks lack."""
@@ -158,6 +162,8 @@ class Scheduler(Policy):
         decision = self._decode_all(state) if self._decodes_come_first(running, budget) else None
         if decision is None:
             return self._serve_in_order(state, budget, chunk)
+        if not running.prefilling:
+            return decision
         for request in list(running.prefilling):
             tokens = chunk(request.prefill_tokens - request.computed_tokens, budget - running.decode_tokens)
             if tokens:
@@ -171,9 +177,11 @@ class Scheduler(Policy):
 
         Mostly so: a prompt is left unfinished where the budget ends, and nobody is admitted after it.
         """
-        first = next(iter(running.prefilling), None)
-        last = first is None or (first is running.last and self.order != "priority")
-        return last and not running.stalled and running.decode_tokens <= budget
+        if running.stalled or running.decode_tokens > budget:
+            return False
+        if not running.prefilling:
+            return True
+        return next(iter(running.prefilling)) is running.last and self.order != "priority"
 
     def _serve_in_order(self, state: State, budget: int, chunk: Chunk = min) -> Decision:
         """Serve who runs one by one, as `_serve_running` says; slower, and always right."""

@@ -24,7 +24,7 @@ class InOrder(Scheduler):
         """Add to *decision* who gets one of *places* within *budget* tokens, and what keeps the next one out."""
         running, waiting = state.running, state.waiting
         while True:
-            if len(running) >= places:
+            if len(running.order) >= places:
                 decision.blocked = Blocked.MAX_NUM_SEQS
             elif budget <= 0:
                 decision.blocked = Blocked.TOKEN_BUDGET

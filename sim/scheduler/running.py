@@ -191,7 +191,8 @@ class Running:
 
         With *till_more*, stop before one that begins with more free blocks than the first: there is none.
         """
-        if self.new_blocks(iterations - 1, after=1) > free:
+        at_most = (iterations // len(self._new_blocks) + 1) * self.decoding  # mostly that answers it
+        if at_most > free and self.new_blocks(iterations - 1, after=1) > free:
             return 1 + self.affordable(free, after=1)
         return iterations
 
@@ -201,34 +202,31 @@ class Running:
 
     def next_change(self) -> float:
         """Return for how many iterations nobody finishes before the last, and nobody's context reaches a window."""
-        finish = self.next_finish()
-        crossings = [window.next_crossing(self.iteration) for window in self.windows] if self.windows else ()
-        return min(finish, *crossings) if crossings else finish
+        if not self.windows:
+            return self.next_finish()
+        return min(self.next_finish(), *[window.next_crossing(self.iteration) for window in self.windows])
 
     def next_finish(self) -> int:
         """Return the iterations up to and including the one in which the next decode finishes."""
-        self._drop_stale()
-        return self._finishes[0][0] - self.iteration
+        finishes = self._finishes
+        while finishes[0][2] != finishes[0][3].decode_ticket:  # it has left
+            heapq.heappop(finishes)
+        return finishes[0][0] - self.iteration
 
     def advance(self, iterations: int) -> list[Request]:
         """Let every decode compute *iterations* tokens; return those that have finished, in admission order."""
         self.iteration += iterations
         for window in self.windows:
             window.advance(self.iteration)
-        done = []
-        self._drop_stale()
-        while self._finishes and self._finishes[0][0] <= self.iteration:
-            done.append(heapq.heappop(self._finishes)[3])
-            self._drop_stale()
+        done, finishes = [], self._finishes
+        while finishes and finishes[0][0] <= self.iteration:
+            _, _, ticket, request = heapq.heappop(finishes)
+            if ticket == request.decode_ticket:
+                done.append(request)
         return done
 
     def _most_blocks(self, request: Request) -> int:
         return -(-(request.total_tokens + self.tokens_each - 1) // len(self._new_blocks))
-
-    def _drop_stale(self) -> None:
-        finishes = self._finishes
-        while finishes and finishes[0][2] != finishes[0][3].decode_ticket:
-            heapq.heappop(finishes)
 
     def _stop_decoding(self, request: Request) -> None:
         self.settle(request)

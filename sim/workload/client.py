@@ -17,6 +17,11 @@ class Client:
     Open loop: every request is sent at its arrival. With slots (a closed loop, or a limit of what is in flight) a
     request also waits for a slot, and its arrival becomes the time at which it is sent, since that is where clients
     such as ``vllm bench serve --max-concurrency`` begin to measure.
+
+    Attributes
+    ----------
+    next_s
+        When the next request is due [s]; infinite if none is, or not before another one has ended.
     """
 
     def __init__(self, traffic: Traffic) -> None:
@@ -24,21 +29,15 @@ class Client:
         self._follow_ups, self._think_s = traffic.follow_ups, traffic.think_s
         self._turns: list[tuple[float, int, Request]] = []  # follow-ups whose time is known, a heap
         self._slots = None if traffic.slots_open_s is None else sorted(traffic.slots_open_s.tolist())  # a heap too
-
-    @property
-    def next_s(self) -> float:
-        """When the next request is due [s]; infinite if none is, or not before another one has ended."""
-        if self._slots is None:
-            return self._head_s()
-        return max(self._head_s(), self._slots[0]) if self._slots else math.inf
+        self.next_s = self._due_s()
 
     def send(self) -> Request:
         """Return the request that is due at `next_s`, its arrival set to that time."""
-        due_s = self.next_s
         if self._slots is not None:
             heapq.heappop(self._slots)
         request = self._pop()
-        request.arrival_s = due_s
+        request.arrival_s = self.next_s
+        self.next_s = self._due_s()
         return request
 
     def ended(self, request: Request, now_s: float) -> None:
@@ -49,6 +48,13 @@ class Client:
         turn = self._follow_ups.get(request.index)
         if turn is not None:
             heapq.heappush(self._turns, (now_s + turn.think_s, turn.index, turn))
+        if turn is not None or self._slots is not None:
+            self.next_s = self._due_s()
+
+    def _due_s(self) -> float:
+        if self._slots is None:
+            return self._head_s()
+        return max(self._head_s(), self._slots[0]) if self._slots else math.inf
 
     def _head_s(self) -> float:
         opener_s = self._openers[self._place].arrival_s if self._place < len(self._openers) else math.inf

@@ -67,7 +67,7 @@ def strides_of(*rows, odd_gaps=()):
         decodes, iterations = row.get("decodes", 0), row.get("iterations", 1)
         implied = {"iterations": 1, "steady_gaps": decodes, "emitted": decodes * iterations, "together": iterations}
         cells = _STRIDE | implied | row
-        log.add(tuple(cells.values()))
+        log.add(*cells.values())
     for gap_s, count in odd_gaps:
         log.odd_gap(gap_s, count)
     return log.rows()
