@@ -154,10 +154,33 @@ class EngineVersion(_Part):
 
 
 class Serves(_Part):
-    """What an engine runs on, and which types of weights it reads."""
+    """What an engine runs on, which models and which types of weights; none: no limit that a source states."""
 
     vendors: tuple[str, ...] = Field(min_length=1, description="Vendors of the accelerators.")
-    weights: tuple[Dtype, ...] = Field((), description="Types of weights; none: no limit that a source states.")
+    not_on: tuple[str, ...] = Field((), description="Accelerators of these vendors, by name, on which it does not run.")
+    weights: tuple[Dtype, ...] = Field((), description="Types of weights.")
+    needs: dict[Dtype, str] = Field(
+        {}, description="Weights that it reads only where the accelerator multiplies this type, as in its peak_flops."
+    )
+    architectures: tuple[str, ...] = Field((), description="Models, by the `model_type` of their config.")
+    lacks: tuple[str, ...] = Field((), description="Models that it does not serve, where it serves all others.")
+    until: dict[str, str] = Field({}, description="Models that it no longer serves, by the last release that did.")
+
+    def runs_on(self, hardware: Hardware) -> bool:
+        """Tell whether the engine runs on *hardware*."""
+        return hardware.vendor in self.vendors and hardware.name not in self.not_on
+
+    def reads(self, dtype: Dtype, hardware: Hardware) -> bool:
+        """Tell whether it reads weights of that type on *hardware*."""
+        needed = self.needs.get(dtype)
+        return (not self.weights or dtype in self.weights) and (needed is None or needed in hardware.peak_flops)
+
+    def knows(self, architecture: str, version: str) -> bool:
+        """Tell whether that release serves models of the *architecture*."""
+        if architecture in self.lacks or (self.architectures and architecture not in self.architectures):
+            return False
+        last = self.until.get(architecture)
+        return last is None or (version != LATEST and _numbers(version)[: len(_numbers(last))] <= _numbers(last))
 
 
 class Engine(Profile):

@@ -215,7 +215,7 @@ def _profiles(experiment: Experiment) -> tuple[Model, Hardware, EngineVersion, E
     if experiment.deployment.interconnect == "pcie":
         hardware = hardware.over_pcie()
     engine = _named(experiment, "engine.kind", lambda: load_engine(chosen.kind, beside))
-    require_support(experiment, engine, hardware)
+    require_support(experiment, engine, model, hardware)
     version = _named(experiment, "engine.version", lambda: engine.at(chosen.version))
     constants = _constants(experiment, engine, hardware)
     return model, hardware, version if constants is None else constants.applied_to(version), constants

@@ -1,41 +1,47 @@
-"""Whether an engine runs on the accelerator and reads the weights that an experiment asks for."""
+"""Whether an engine runs on the accelerator, and serves the model with the weights that an experiment asks for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
 
 from sim.experiment import Experiment
-from sim.profiles.engine import Engine
+from sim.profiles.engine import LATEST, Engine, Serves
 from sim.profiles.hardware import Hardware
 from sim.profiles.library import load_engine, names
+from sim.profiles.model import Model
 from sim.profiles.quantization import PARTS, Dtype
 
 __all__ = ["require_support"]
 
+Able = Callable[[Serves, str], bool]
+"""Whether an engine that serves this can do what is asked for, by its release."""
 
-def require_support(experiment: Experiment, engine: Engine, hardware: Hardware) -> None:
+
+def require_support(experiment: Experiment, engine: Engine, model: Model, hardware: Hardware) -> None:
     """Raise a `ConfigError` that names engines that do where *engine* does not."""
-    if not _runs_on(engine, hardware):
-        others = _engines(experiment, lambda other: _runs_on(other, hardware))
-        where = f"{hardware.name} of {hardware.vendor}"
-        raise experiment.error("engine.kind", f"{engine.name} does not run on {where}; {others}")
+    for what, able in _asked(experiment, model, hardware):
+        if engine.serves is not None and not able(engine.serves, experiment.engine.version):
+            raise experiment.error("engine.kind", f"{engine.name} {what}; {_engines(experiment, model, hardware)}")
+
+
+def _asked(experiment: Experiment, model: Model, hardware: Hardware) -> Iterator[tuple[str, Able]]:
+    """Yield what is asked for, as a sentence about an engine that cannot do it."""
+    where, architecture = f"{hardware.name} of {hardware.vendor}", model.architecture
+    yield f"does not run on {where}", lambda serves, _: serves.runs_on(hardware)
+    yield f"does not serve {architecture} models", lambda serves, version: serves.knows(architecture, version)
     quantization = experiment.deployment.quantization
     for dtype in dict.fromkeys(quantization.of(part) for part in PARTS):
-        if not _reads(engine, dtype):
-            others = _engines(experiment, partial(_reads, dtype=dtype))
-            raise experiment.error("engine.kind", f"{engine.name} reads no {dtype} weights; {others}")
+        if dtype is not None:
+            yield f"reads no {dtype} weights on {hardware.name}", _reader(dtype, hardware)
 
 
-def _runs_on(engine: Engine, hardware: Hardware) -> bool:
-    return engine.serves is None or hardware.vendor in engine.serves.vendors
+def _reader(dtype: Dtype, hardware: Hardware) -> Able:
+    return lambda serves, _: serves.reads(dtype, hardware)
 
 
-def _reads(engine: Engine, dtype: Dtype | None) -> bool:
-    return engine.serves is None or not engine.serves.weights or dtype is None or dtype in engine.serves.weights
-
-
-def _engines(experiment: Experiment, able: Callable[[Engine], bool]) -> str:
+def _engines(experiment: Experiment, model: Model, hardware: Hardware) -> str:
+    """Return which engines can do all that is asked for."""
     every = (load_engine(name, experiment.folder) for name in names("engines", experiment.folder))
-    found = [engine.name for engine in every if able(engine)]
+    asked = [able for _, able in _asked(experiment, model, hardware)]
+    found = [each.name for each in every if each.serves is None or all(able(each.serves, LATEST) for able in asked)]
     return f"{', '.join(found)} can" if found else "no engine with a profile can"

@@ -5,14 +5,14 @@ import pytest
 from sim.errors import ConfigError
 from sim.experiment import experiment_of
 from sim.policy import kinds_of
-from sim.profiles.library import load_engine, names
+from sim.profiles.library import load_engine, load_hardware, load_model, names
 from sim.scheduler import Scheduler
 from sim.simulate import prepare, simulate
 from sim.yamlfile import parse_yaml
 
 ENGINES = names("engines")
 TEXT = """
-model: Qwen/Qwen3-8B
+model: meta-llama/Llama-3.1-8B-Instruct
 deployment: {gpu: H100-SXM-80GB}
 engine: {kind: vllm, max_model_len: 4096}
 workload:
@@ -81,13 +81,38 @@ def test_an_option_that_is_written_wins():
     ("overrides", "message"),
     [
         (["engine.kind=tensorrt-llm", "deployment.gpu=MI300X"], "tensorrt-llm does not run on MI300X of AMD; "),
-        (["engine.kind=ollama", "deployment.quantization.weights=fp8"], "ollama reads no fp8 weights; "),
+        (["engine.kind=ollama", "deployment.quantization.weights=fp8"], "ollama reads no fp8 weights on H100"),
+        (["engine.kind=tensorrt-llm", "deployment.gpu=T4"], "tensorrt-llm does not run on T4 of NVIDIA; "),
+        (
+            ["engine.kind=nim", "deployment.gpu=A100-SXM-80GB", "deployment.quantization.weights=fp8"],
+            "nim reads no fp8 weights on A100-SXM-80GB; ",
+        ),
+        (["engine.kind=tgi", "model=openai/gpt-oss-20b"], "tgi does not serve gpt_oss models; "),
+        (["engine.kind=sglang", "model=ai21labs/Jamba-v0.1"], "sglang does not serve jamba models; "),
     ],
 )
 def test_what_an_engine_does_not_serve_is_refused_with_one_that_does(overrides, message):
     with pytest.raises(ConfigError, match=message) as caught:
         prepare(experiment(*overrides))
     assert "vllm" in str(caught.value)
+
+
+def test_a_model_may_be_served_no_longer():
+    vision = "model=meta-llama/Llama-3.2-11B-Vision-Instruct"
+    with pytest.raises(ConfigError, match=r"vllm does not serve mllama_text_model models; nim, ollama, sglang, "):
+        prepare(experiment(vision))
+    assert prepare(experiment(vision, 'engine.version="0.10.2"')).version.since == "0.9"
+    with pytest.raises(ConfigError, match="does not serve"):
+        prepare(experiment(vision, 'engine.version="0.11.0"'))
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_limits_name_what_there_is(name):
+    serves = load_engine(name).serves
+    architectures = {load_model(each).architecture for each in names("models")}
+    assert {*serves.architectures, *serves.lacks, *serves.until} <= architectures
+    assert set(serves.not_on) <= set(names("hardware"))
+    assert set(serves.needs.values()) <= set(load_hardware("B200-SXM-180GB").peak_flops)
 
 
 def test_contiguous_room_is_one_block_a_request():
