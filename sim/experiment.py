@@ -17,6 +17,7 @@ from sim.kv.tiers import Write
 from sim.metrics.slo import SLO
 from sim.moe.mixture import Mixture
 from sim.policy import Policy
+from sim.profiles.command_line import with_flags
 from sim.profiles.grammar import Difficulty
 from sim.profiles.parallelism import Parallelism
 from sim.profiles.prices import PriceKind
@@ -124,6 +125,9 @@ class EngineOptions(_Section):
         None,
         description="Constants fitted to serving runs, by name or path; none: those of the engine profile; missing:"
         " those of the engine's name, if there are any.",
+    )
+    flags: str | tuple[str, ...] | None = Field(
+        None, description="Command line of the server, as text or word by word, for the fields that it stands for."
     )
     scheduler: AnyScheduler | None = Field(None, description="Missing: the engine version's own.")
     all_to_all: AllToAll | None = Field(
@@ -290,6 +294,7 @@ def load_experiment(path: str | Path, overrides: Sequence[str] = ()) -> Experime
 
 def experiment_of(document: Document) -> Experiment:
     """Return the experiment that *document* describes; raise `ConfigError` as `load_experiment` does."""
+    document = with_flags(document)
     experiment = validate(Experiment, document)
     if not experiment.name:
         experiment = experiment.model_copy(update={"name": Path(document.file).stem})

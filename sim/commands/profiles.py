@@ -1,4 +1,4 @@
-"""``sim profiles list|show NAME|add config.json|check``."""
+"""``sim profiles list|show NAME|add config.json|flags|check``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import get_args
 
 from sim.errors import ProfileError, SimError, did_you_mean
 from sim.profiles.describe import describe
-from sim.profiles.library import Kind, find, load, load_model, names, profile_text
+from sim.profiles.library import Kind, find, load, load_flags, load_model, names, profile_text
 from sim.profiles.model_yaml import to_yaml
+from sim.report.flags import flags_page
 from sim.report.json import to_json
 
 __all__ = ["add_arguments", "run"]
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     adder.add_argument("config", metavar="config.json", help="the file, or the folder that holds it")
     adder.add_argument("-o", "--output", metavar="FILE.yaml", help="default: profiles/models/NAME.yaml here")
     adder.set_defaults(action=_add)
+    actions.add_parser("flags", help="what becomes of each flag of the engines").set_defaults(action=_flags)
     actions.add_parser("check", help="read every profile and say what is wrong").set_defaults(action=_check)
 
 
@@ -81,6 +83,11 @@ def _add(options: argparse.Namespace) -> int:
     except OSError as problem:
         raise ProfileError(f"cannot be written: {problem.strerror}", file=str(path)) from None
     print(path)
+    return 0
+
+
+def _flags(_options: argparse.Namespace) -> int:
+    print(flags_page(map(load_flags, names("flags"))))
     return 0
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sim.profiles.calibrated_links import LinkCalibration
     from sim.profiles.calibrated_power import PowerCalibration
     from sim.profiles.engine import Engine
+    from sim.profiles.flags import FlagTable
     from sim.profiles.grammar import Grammar
     from sim.profiles.hardware import Hardware
     from sim.profiles.languages import Languages
@@ -45,6 +46,7 @@ __all__ = [
     "load_calibrated_hardware",
     "load_engine",
     "load_error_table",
+    "load_flags",
     "load_grammar",
     "load_hardware",
     "load_languages",
@@ -60,7 +62,7 @@ __all__ = [
 _ALIASES = re.compile(r"^aliases: \[(.*?)\]", re.MULTILINE | re.DOTALL)
 
 Kind = Literal[
-    "hardware", "models", "engines", "grammars", "workloads", "prices", "apis", "languages",
+    "hardware", "models", "engines", "flags", "grammars", "workloads", "prices", "apis", "languages",
     "calibrated/hardware", "calibrated/engines", "calibrated/errors", "calibrated/all_to_all",
     "calibrated/links", "calibrated/power",
 ]
@@ -69,6 +71,7 @@ _CLASSES: dict[Kind, tuple[str, str]] = {
     "hardware": ("sim.profiles.hardware", "Hardware"),
     "models": ("sim.profiles.model", "Model"),
     "engines": ("sim.profiles.engine", "Engine"),
+    "flags": ("sim.profiles.flags", "FlagTable"),
     "grammars": ("sim.profiles.grammar", "Grammar"),
     "workloads": ("sim.profiles.workload", "WorkloadPreset"),
     "prices": ("sim.profiles.prices", "PriceList"),
@@ -114,6 +117,11 @@ def load_model(name: str, beside: Path | None = None) -> Model:
 def load_engine(name: str, beside: Path | None = None) -> Engine:
     """Load an engine with all its versions; see `load_hardware`."""
     return cast("Engine", load("engines", name, beside)).resolve(lambda behind: load_engine(behind, beside))
+
+
+def load_flags(name: str, beside: Path | None = None) -> FlagTable:
+    """Load the flags of an engine's server; see `load_hardware`."""
+    return cast("FlagTable", load("flags", name, beside))
 
 
 def load_grammar(name: str, beside: Path | None = None) -> Grammar:

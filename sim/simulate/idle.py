@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sim.admission.token_bucket import TokenBucket
 from sim.experiment import Experiment
+from sim.profiles.command_line import ignored
 from sim.request import Request, Status
 from sim.router.length_based import LengthBased
 from sim.simulate.pools import ReadyPool
@@ -34,6 +35,8 @@ def idle_warnings(experiment: Experiment, pools: Sequence[ReadyPool], traffic: T
     yield from _long_prompts(experiment, pools)
     yield from _asked_at_once(traffic)
     yield from _structured(experiment, traffic)
+    for pool in pools:
+        yield from _flags(pool.experiment)
     comes_and_goes = experiment.failures is not None or any(pool.experiment.autoscaler is not None for pool in pools)
     if experiment.lifecycle.model_fields_set and not comes_and_goes:
         yield "lifecycle has no effect: without autoscaler or failures no replica starts or stops"
@@ -44,6 +47,13 @@ def _priorities(experiment: Experiment, pools: Sequence[ReadyPool]) -> Iterator[
     priorities = {each.priority or 0 for each in experiment.workload.classes}
     if len(priorities) > 1 and all(pool.setup.engine.scheduler.order != "priority" for pool in pools):
         yield "no scheduler serves by the priorities of classes: set engine.scheduler.order: priority"
+
+
+def _flags(experiment: Experiment) -> Iterator[str]:
+    """Say which flags of the engine change no figure."""
+    engine = experiment.engine
+    for why, found in ignored(engine.flags or (), engine.kind, experiment.folder).items():
+        yield f"engine.flags: {', '.join(found)} without effect: {why}"
 
 
 def _structured(experiment: Experiment, traffic: Traffic) -> Iterator[str]:

@@ -90,12 +90,12 @@ class Document:
         value = parse_yaml(written, origin, self.error_class, numbered=False).data[dotted]
         return self.replace(dotted, value, origin)
 
-    def replace(self, dotted: str, value: Any, origin: str) -> Document:
-        """Return a copy with *value* at the *dotted* path; errors there name *origin* instead of a line."""
+    def replace(self, dotted: str, value: Any, origin: str, line: int | None = None) -> Document:
+        """Return a copy with *value* at the *dotted* path; errors there name *origin* and its *line*, if it has one."""
         data, path = self._with(self.data, (), dotted.split("."), value)
         below = len(path)
         places = {at: place for at, place in self.places.items() if at[:below] != path}
-        return dataclasses.replace(self, data=data, places=places | {path: (origin, None)})
+        return dataclasses.replace(self, data=data, places=places | {path: (origin, line)})
 
     def graft(self, source: PathTuple, target: str) -> Document:
         """Return a copy in which what stands at *source* stands at the dotted *target*; its lines stay its own."""

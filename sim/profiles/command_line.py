@@ -1,0 +1,194 @@
+"""Reads an engine's command line into the fields of an experiment that it stands for."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from sim.errors import ProfileError, did_you_mean
+from sim.profiles.engine import LATEST
+from sim.profiles.flags import FlagTable, ModelledFlag, spelling
+from sim.profiles.library import load_engine, load_flags, names
+from sim.yamlfile import Document
+from sim.yamlfile.document import PathTuple
+
+__all__ = ["fields_of", "ignored", "with_flags"]
+
+_FLAG = re.compile(r"-{1,2}[A-Za-z]")
+_SCALES = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
+_SCHEDULER = "engine.scheduler."
+
+
+def with_flags(document: Document) -> Document:
+    """Return an experiment's *document* with the fields that its ``engine.flags``, and those of pools, stand for.
+
+    Raise its error where a flag is unknown or refused, or where a field is written as well, with another value.
+    """
+    pools = document.data.get("pools")
+    for place in range(len(pools) if isinstance(pools, list) else 0):
+        document = _expanded(document, ("pools", place))
+    return _expanded(document, ())
+
+
+def ignored(words: str | Sequence[str], engine: str, beside: Path) -> dict[str, list[str]]:
+    """Return the flags of *engine* among *words* that change nothing, by the reason."""
+    if not words:
+        return {}
+    table, found = _table(engine, beside), dict[str, list[str]]()
+    for name, _ in _flags(words, table):
+        refused, why = table.reasons.get(spelling(_plain(name, table)), (True, ""))
+        if not refused:
+            found.setdefault(why, []).append(name)
+    return found
+
+
+def fields_of(words: str | Sequence[str], table: FlagTable) -> dict[str, Any]:
+    """Return the dotted path and value of every field that *words*, a command line, stand for.
+
+    Raise a `ValueError` that names the flag which is unknown, refused or wrong.
+    """
+    fields: dict[str, Any] = {}
+    for name, value in _flags(words, table):
+        plain = _plain(name, table)
+        flag = table.by_name.get(spelling(plain))
+        if flag is None:
+            _refuse(plain, table)
+            continue
+        if flag.write:
+            raise ValueError(f"{name}: write {flag.field}, {flag.write}")
+        meant = _meant(flag, name, value, negated=plain != name)
+        if meant is not None:
+            fields[flag.field] = meant
+    return fields
+
+
+def _expanded(document: Document, at: PathTuple) -> Document:
+    place = (*at, "engine", "flags")
+    words = document.value_at(place, None)
+    engine = document.value_at((*at, "engine", "kind"), document.value_at(("engine", "kind"), "vllm"))
+    texts = [*words, engine] if isinstance(words, str | list) else [None]
+    if not all(isinstance(text, str) for text in texts):
+        return document  # nothing, or for the experiment's own checks to refuse
+    beside = Path(document.file).resolve().parent
+    try:
+        fields = fields_of(words, _table(engine, beside))
+    except ValueError as problem:
+        raise document.error(place, str(problem)) from None
+    except ProfileError as problem:
+        if problem.file is not None:
+            raise
+        raise document.error(place, problem.message) from None
+    if any(field.startswith(_SCHEDULER) for field in fields):
+        kind = _scheduler(document, at, engine, beside)
+        fields = {f"{_SCHEDULER}kind": kind} | fields if kind else fields
+    for field, value in fields.items():
+        document = _written(document, at, field, value, place)
+    return document
+
+
+def _written(document: Document, at: PathTuple, field: str, value: Any, place: PathTuple) -> Document:
+    """Return *document* with *value* in the *field*, which stands on the line of its flag."""
+    in_pool = field.removeprefix("deployment.") if at else field
+    path = (*at, *in_pool.split("."))
+    before = document.value_at(path, None)
+    if before not in (None, value):
+        raise document.error(place, f"says {field} {value}, where {before} is written: write one of them")
+    file, line = document.place_of(place)
+    return document.replace(".".join(map(str, path)), value, file, line)
+
+
+def _scheduler(document: Document, at: PathTuple, engine: str, beside: Path) -> str | None:
+    """Return the scheduler of the engine's release, unless the experiment names one."""
+    where = ("engine", "scheduler", "kind")
+    if document.value_at((*at, *where), document.value_at(where, None)) is not None:
+        return None
+    version = document.value_at((*at, "engine", "version"), document.value_at(("engine", "version"), LATEST))
+    try:
+        return load_engine(engine, beside).at(str(version)).scheduler
+    except ProfileError as problem:
+        raise document.error((*at, "engine"), problem.message) from None
+
+
+def _table(engine: str, beside: Path) -> FlagTable:
+    """Return the flags of *engine*, or of the one that it puts a server around."""
+    profile = load_engine(engine, beside)
+    name, known = profile.behind or profile.name, names("flags", beside)
+    if name not in known:
+        raise ProfileError(f"{name} has no table of flags: write fields; {', '.join(known)} have one")
+    return load_flags(name, beside)
+
+
+def _flags(words: str | Sequence[str], table: FlagTable) -> Iterator[tuple[str, str | None]]:
+    """Yield each flag and its value, None where it has none; what stands before all flags is MODEL."""
+    rest = deque(shlex.split(words) if isinstance(words, str) else words)
+    while rest and rest[0] in (*table.command.split(), "python3"):
+        rest.popleft()
+    while rest:
+        word = rest.popleft()
+        name, equals, value = word.partition("=")
+        if not _FLAG.match(word):
+            yield "MODEL", word
+        elif equals:
+            yield name, value
+        elif _takes_none(name, table):
+            yield name, None
+        else:
+            values = []
+            while rest and not _FLAG.match(rest[0]):
+                values.append(rest.popleft())
+            yield name, " ".join(values) if values else None
+
+
+def _takes_none(name: str, table: FlagTable) -> bool:
+    flag = table.by_name.get(spelling(_plain(name, table)))
+    return flag is not None and flag.on is not None
+
+
+def _plain(name: str, table: FlagTable) -> str:
+    """Return the flag that *name* is a form of: with ``no-``, or with a key after a dot."""
+    forms = (name, re.sub(r"^(--?)no-", r"\1", name), name.partition(".")[0])
+    known = (form for form in forms if spelling(form) in table.by_name or spelling(form) in table.reasons)
+    return next(known, name)
+
+
+def _refuse(name: str, table: FlagTable) -> None:
+    """Raise a `ValueError` where the flag *name* is refused or unknown; else it changes nothing."""
+    if spelling(name) not in table.reasons:
+        hint = did_you_mean(name, table.names)
+        raise ValueError(f"{table.command} {table.version} has no {name}{hint}")
+    refused, why = table.reasons[spelling(name)]
+    if refused:
+        raise ValueError(f"{name} is refused: {why}")
+
+
+def _meant(flag: ModelledFlag, name: str, text: str | None, *, negated: bool) -> Any:
+    """Return what the field of *flag* becomes; None where it is left out."""
+    if flag.on is not None:
+        meant = flag.off if negated or text == "false" else flag.on
+        if meant is None:
+            raise ValueError(f"{name}: it cannot be turned off here")
+        return meant
+    if text is None or negated:
+        raise ValueError(f"{name}: a value is missing" if not negated else f"{name}: it cannot be turned off")
+    if flag.values is None:
+        return _number(text, counts=flag.counts)
+    if text not in flag.values:
+        known = ", ".join(flag.values)
+        raise ValueError(f"{name}: {text!r} is not modelled; known are {known}{did_you_mean(text, flag.values)}")
+    return flag.values[text]
+
+
+def _number(text: str, *, counts: bool) -> Any:
+    """Return *text* as the number that it is, else as it is."""
+    if counts and text[-1:] in _SCALES and text[:-1].isdecimal():
+        return int(text[:-1]) * _SCALES[text[-1]]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,70 @@
+"""The flags of an engine's server: which fields of an experiment they are, which change nothing, which are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from sim.profiles.base import Profile
+
+__all__ = ["FlagTable", "ModelledFlag", "spelling"]
+
+
+class ModelledFlag(BaseModel):
+    """A flag that a field of the experiment stands for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    names: tuple[str, ...] = Field(min_length=1, description="Its spellings; MODEL: what stands before all flags.")
+    field: str = Field(description="Dotted path of the field.")
+    values: dict[str, Any] | None = Field(
+        None, description="What the field becomes by the flag's value, null: it is left out; missing: the value itself."
+    )
+    counts: bool = Field(False, description="A number may end in k, m or g (thousands), or K, M or G (of 1024).")
+    on: Any = Field(None, description="What the field becomes where the flag stands, which takes no value.")
+    off: Any = Field(None, description="The same for its form with no-; missing: that is refused.")
+    write: str = Field("", description="Not taken from the command line: what to write in the field instead.")
+
+
+class FlagTable(Profile):
+    """All flags of one release of an engine's server, each of them once."""
+
+    command: str = Field(description="What they follow.")
+    version: str = Field(description="Release or commit whose flags these are.")
+    modelled: tuple[ModelledFlag, ...]
+    irrelevant: dict[str, tuple[str, ...]] = Field(description="Why flags change no figure, to these flags.")
+    refused: dict[str, tuple[str, ...]] = Field(description="Why flags are refused, to these flags.")
+
+    @cached_property
+    def by_name(self) -> dict[str, ModelledFlag]:
+        """Every flag that is modelled, by each of its spellings."""
+        return {spelling(name): flag for flag in self.modelled for name in flag.names}
+
+    @cached_property
+    def reasons(self) -> dict[str, tuple[bool, str]]:
+        """Whether each other flag is refused, and why, by its spelling."""
+        return {spelling(name): (refused, why) for refused, why, name in self._others()}
+
+    @property
+    def names(self) -> list[str]:
+        """Every flag, as it is written."""
+        return [*(name for flag in self.modelled for name in flag.names), *(name for _, _, name in self._others())]
+
+    def _others(self) -> Iterator[tuple[bool, str, str]]:
+        for refused, group in ((False, self.irrelevant), (True, self.refused)):
+            yield from ((refused, why, name) for why, names in group.items() for name in names)
+
+    @model_validator(mode="after")
+    def _once(self) -> FlagTable:
+        spellings = [spelling(name) for name in self.names]
+        if twice := next((name for name in spellings if spellings.count(name) > 1), None):
+            raise ValueError(f"{twice} is there twice")
+        return self
+
+
+def spelling(name: str) -> str:
+    """Return *name* as it is looked up: servers take an underscore for a hyphen."""
+    return name.replace("_", "-")

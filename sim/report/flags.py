@@ -1,0 +1,51 @@
+"""The flags of engines as a page: which are modelled, which change nothing, which are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sim.profiles.flags import FlagTable, ModelledFlag
+
+__all__ = ["flags_page"]
+
+_HEAD = """# Flags of the engines
+
+`engine.flags` takes the command line of a server, as text or word by word, instead of the fields that it stands for.
+Every flag of the releases below is modelled, without effect on any figure, or refused; one that is in no table is
+refused as unknown. This page is what `python -m sim profiles flags` prints of `profiles/flags`.
+"""
+
+
+def flags_page(tables: Iterable[FlagTable]) -> str:
+    """Return the page of all *tables*, as Markdown."""
+    return "\n".join([_HEAD, *(line for table in tables for line in _table(table))])
+
+
+def _table(table: FlagTable) -> Iterator[str]:
+    counts = [sum(len(names) for names in group.values()) for group in (table.irrelevant, table.refused)]
+    yield f"## `{table.command}` {table.version}\n"
+    parts = f"{len(table.modelled)} modelled, {counts[0]} without effect, {counts[1]} refused"
+    yield f"{parts}. Source: {table.sources['all']}.\n"
+    yield "| modelled | field |\n|---|---|"
+    yield from (f"| {_names(flag.names)} | {_field(flag)} |" for flag in table.modelled)
+    for title, group in (("without effect", table.irrelevant), ("refused", table.refused)):
+        yield f"\n| {title} | why |\n|---|---|"
+        yield from (f"| {_names(names)} | {why} |" for why, names in group.items())
+    yield ""
+
+
+def _names(names: Iterable[str]) -> str:
+    return " ".join(f"`{name}`" for name in names)
+
+
+def _field(flag: ModelledFlag) -> str:
+    field = f"`{flag.field}`"
+    if flag.write:
+        return f"write {field}, {flag.write}"
+    if flag.values is not None:
+        return f"{field}, of {', '.join(flag.values)}"
+    return f"{field}: {_shown(flag.on)}" if flag.on is not None else field
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,183 @@
+"""Command lines of engines: what becomes of every flag, and that none is taken without a word."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from sim.errors import ConfigError
+from sim.experiment import Experiment, experiment_of
+from sim.profiles.command_line import fields_of, ignored
+from sim.profiles.flags import spelling
+from sim.profiles.library import load_engine, load_flags, names
+from sim.report.flags import flags_page
+from sim.simulate import simulate
+from sim.yamlfile import parse_yaml
+
+TABLES = {name: load_flags(name) for name in names("flags")}
+EVERY = [(name, flag) for name, table in TABLES.items() for flag in table.modelled]
+TEXT = """
+model: meta-llama/Llama-3.1-8B-Instruct
+deployment: {gpu: H100-SXM-80GB}
+engine: {kind: vllm}
+workload:
+  arrivals: {kind: closed_loop, concurrency: 4}
+  lengths: {kind: fixed, input_tokens: 300, output_tokens: 20}
+  num_requests: 8
+"""
+
+
+def experiment(*overrides):
+    document = parse_yaml(TEXT, "flags.yaml")
+    for override in overrides:
+        document = document.override(override)
+    return experiment_of(document)
+
+
+def flagged(flags, *overrides):
+    return experiment(*overrides, f"engine.flags={json.dumps(flags)}")
+
+
+def test_the_page_is_what_the_command_prints():
+    assert (ROOT / "docs" / "engine_flags.md").read_text() == flags_page(TABLES.values()) + "\n"
+
+
+def test_every_engine_with_a_command_line_has_a_table():
+    assert set(TABLES) == {"vllm", "sglang", "tensorrt-llm", "llama-cpp"}
+    assert {load_engine(name).name for name in TABLES} == set(TABLES)
+    sizes = {name: len(table.names) for name, table in TABLES.items()}
+    assert sizes["vllm"] > 300
+    assert sizes["sglang"] > 500
+    assert sizes["llama-cpp"] > 300
+
+
+@pytest.mark.parametrize(("engine", "flag"), EVERY, ids=lambda value: getattr(value, "names", (value,))[0])
+def test_what_is_modelled_is_a_field_of_the_experiment(engine, flag):
+    places = [Experiment]
+    for step in flag.field.split("."):
+        fields = [place.model_fields[step] for place in places if step in place.model_fields]
+        assert fields, f"{flag.field} of {engine} has no {step}"
+        places = [part for field in fields for part in _models(field.annotation)]
+
+
+def _models(annotation):
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in getattr(annotation, "__args__", ()):
+        yield from _models(part)
+
+
+@pytest.mark.parametrize(("engine", "flag"), EVERY, ids=lambda value: getattr(value, "names", (value,))[0])
+def test_every_modelled_flag_gives_an_experiment_or_says_what_to_write(engine, flag):
+    kind = f"engine.kind={engine}"
+    gpu = "deployment.gpu=B200-SXM-180GB"
+    name = flag.names[0]
+    if flag.write:
+        with pytest.raises(ConfigError, match=f"{name}: write "):
+            flagged([name, "1"], kind)
+    elif flag.on is not None:
+        flagged([name], kind, gpu)
+    elif flag.values is not None:
+        for text in flag.values:
+            flagged([name, text], kind, gpu)
+    elif flag.field == "model":
+        flagged([name, "meta-llama/Llama-3.1-8B-Instruct"], kind)
+    else:
+        value = "0.5" if "fraction" in name or "utilization" in name or name in ("--watermark",) else "1"
+        flagged([name, value], kind, gpu)
+
+
+@pytest.mark.parametrize("engine", TABLES)
+def test_other_flags_change_nothing_or_are_refused_with_their_reason(engine):
+    table = TABLES[engine]
+    for why, flags in table.irrelevant.items():
+        for flag in flags:
+            assert fields_of([flag, "1"], table) == {}
+            assert ignored([flag, "1"], engine, Path()) == {why: [flag]}
+    for why, flags in table.refused.items():
+        for flag in flags:
+            with pytest.raises(ValueError, match=f"^{flag} is refused: ") as caught:
+                fields_of([flag, "1"], table)
+            assert why in str(caught.value)
+
+
+@pytest.mark.parametrize("engine", TABLES)
+def test_no_flag_outside_of_the_tables_is_taken(engine):
+    table = TABLES[engine]
+    known = {spelling(name) for name in table.names}
+    word = st.from_regex(r"--[a-z][a-z0-9_.-]{0,30}", fullmatch=True)
+    flags = [name for name in table.names if name.startswith("--")]
+    near = st.sampled_from(flags).flatmap(lambda name: st.sampled_from((name + "s", name[:-1], name + "-x")))
+
+    @settings(max_examples=40, deadline=None, derandomize=True)
+    @given(st.one_of(word, near), st.sampled_from(((), ("1",), ("a", "b"))))
+    def refused(flag, values):
+        plain = spelling(flag)
+        assume(plain not in known and plain.replace("--no-", "--", 1) not in known)
+        assume(plain.partition(".")[0] not in known and plain not in ("-", "--"))
+        with pytest.raises(ValueError, match="has no "):
+            fields_of([flag, *values], table)
+
+    refused()
+
+
+def test_a_command_line_as_people_paste_it():
+    line = (
+        "vllm serve meta-llama/Llama-3.1-8B-Instruct --tensor-parallel-size 2 --max_num_seqs=64 --port 8000 -q fp8"
+        " --no-enable-prefix-caching --max-model-len 16k --kv-cache-dtype auto --served-model-name llama"
+    )
+    found = flagged(line)
+    assert found.deployment.parallelism.tp == 2
+    assert (found.deployment.quantization.weights, found.deployment.quantization.kv_cache) == ("fp8", None)
+    assert (found.engine.max_model_len, found.engine.prefix_caching) == (16_000, False)
+    assert (found.engine.scheduler.kind, found.engine.scheduler.max_num_seqs) == ("chunked_prefill", 64)
+    plain = experiment(
+        "deployment.parallelism.tp=2",
+        "deployment.quantization.weights=fp8",
+        "engine={max_model_len: 16000, prefix_caching: false, scheduler: {kind: chunked_prefill, max_num_seqs: 64}}",
+    )
+    one, other = simulate(found), simulate(plain)
+    assert one.requests.last_token_s.tolist() == other.requests.last_token_s.tolist()
+    said = next(text for text in one.context.warnings if "--port" in text)
+    assert said.startswith("engine.flags: --port, --served-model-name without effect: names, files and the API")
+
+
+def test_flags_of_a_pool_are_its_own():
+    found = experiment(
+        "engine.flags=--max-num-seqs 8",
+        'pools=[{name: a, engine: {flags: "--max-num-seqs 16 -tp 2"}}, {name: b, gpu: H200-SXM-141GB}]',
+    )
+    first, second = (pool.experiment for pool in simulate(found).pools)
+    assert (first.engine.scheduler.max_num_seqs, first.deployment.parallelism.tp) == (16, 2)
+    assert (second.engine.scheduler.max_num_seqs, second.deployment.parallelism.tp) == (8, 1)
+
+
+@pytest.mark.parametrize(
+    ("flags", "overrides", "message"),
+    [
+        ("--max-num-seq 8", (), "vllm serve 0.33.0 has no --max-num-seq (did you mean '--max-num-seqs' or"),
+        ("--enable-lora", (), "--enable-lora is refused: adapters (LoRA) are not modelled"),
+        ("--max-num-seqs", (), "--max-num-seqs: a value is missing"),
+        ("--kv-cache-dtype fp3", (), "--kv-cache-dtype: 'fp3' is not modelled; known are auto, bfloat16, "),
+        ("--max-model-len 8k", ("engine.max_model_len=9",), "says engine.max_model_len 8000, where 9 is"),
+        ("other/model", (), "says model other/model, where meta-llama/Llama-3.1-8B-Instruct is written"),
+        ("--no-kv-unified x", ("engine.kind=llama-cpp",), "llama-server 00dc805 has no MODEL"),
+        ("--anything", ("engine.kind=tgi",), "tgi has no table of flags: write fields; llama-cpp, sglang"),
+        ("--enable_chunked_prefill=false", ("engine.kind=nim",), "--enable_chunked_prefill: it cannot be"),
+    ],
+)
+def test_what_is_wrong_with_a_flag_is_said_at_its_line(flags, overrides, message):
+    with pytest.raises(ConfigError) as caught:
+        flagged(flags, *overrides)
+    assert message in str(caught.value)
+    assert "engine.flags" in str(caught.value)
+
+
+def test_a_wrong_value_is_an_error_of_the_field_at_the_line_of_the_flag():
+    text = TEXT.replace("engine: {kind: vllm}", "engine:\n  flags: --max-num-seqs many")
+    with pytest.raises(ConfigError, match=r"^flags\.yaml:5: engine\.scheduler\.max_num_seqs: expected a whole number"):
+        experiment_of(parse_yaml(text, "flags.yaml"))
