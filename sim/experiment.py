@@ -13,6 +13,7 @@ from sim.autoscaler import AnyAutoscaler
 from sim.cluster.lifecycle import Lifecycle
 from sim.cost import AnyCostModel, Roofline
 from sim.failures import Failures
+from sim.kv import Eviction
 from sim.kv.tiers import Write
 from sim.metrics.slo import SLO
 from sim.moe.mixture import Mixture
@@ -156,6 +157,11 @@ class EngineOptions(_Section):
     cache_generated: bool | None = Field(None, description="Key the blocks of answers, too.")
     swap_space: Bytes | None = Field(
         None, ge=0, description="Host memory for each accelerator that preempted requests may use; missing: 4 GiB [B]."
+    )
+    eviction: Eviction = Field(
+        "lru",
+        description="Which unused blocks of the prefix cache go first: lru, the least recently used; lfu, the least"
+        " often used; slru, those used once; priority, those of the least urgent requests.",
     )
     kv_offload: KvOffload | None = Field(None, description="Tiers of the prefix cache; missing: none.")
     kv_layout: Literal["paged", "contiguous"] = Field(

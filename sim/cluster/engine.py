@@ -10,7 +10,7 @@ from sim.autoscaler import Autoscaler
 from sim.cluster.deadlines import Timeouts
 from sim.cluster.link import Port
 from sim.cost import StepCost
-from sim.kv import KvCache, Pages, Tier, TieredKvCache
+from sim.kv import Eviction, KvCache, Pages, Tier, TieredKvCache
 from sim.kv.tiers import Write
 from sim.router.disaggregation import Role
 from sim.scheduler import Acceptances, Running, Scheduler, Speculating, Tabled
@@ -40,6 +40,8 @@ class Engine:
         Where blocks are kept beside the pool, and when they are copied there.
     swap
         Where preempted requests may leave their blocks.
+    eviction
+        Which idle blocks of the prefix cache are evicted first.
     acceptances
         What is accepted of the drafts of speculative decoding; None without it.
     compile_s
@@ -61,6 +63,7 @@ class Engine:
     tiers: tuple[Tier, ...] = ()
     write: Write = "write_through"
     swap: Tier | None = None
+    eviction: Eviction = "lru"
     acceptances: Acceptances | None = None
     compile_s: float = 0.0
 
@@ -87,6 +90,7 @@ class Engine:
             "draft_tokens": self.acceptances.tokens_each - 1 if self.acceptances else 0,
             "pages": self.pages,
             "swap": self.swap,
+            "eviction": self.eviction,
         }
         if self.tiers and self.prefix_caching:
             return TieredKvCache(self.num_blocks, self.block_size, tiers=self.tiers, write=self.write, **options)

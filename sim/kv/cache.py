@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import count, pairwise
 
 from sim.kv.chain import Chain, ChainBook, Run
+from sim.kv.eviction import Eviction, Idle, Ranked
 from sim.kv.pages import Pages
 from sim.kv.tier import Tier
 from sim.request import Request
@@ -21,8 +22,8 @@ class KvCache:
     A running request holds ``ceil(computed_tokens / block_size)`` blocks, so no count is kept for it; with
     *draft_tokens* also those for the rejected ones of its last draft. With *prefix_caching*, full blocks of prompts are
     keyed by their content (with *cache_generated* those of answers, too): a keyed block that nobody uses stays until
-    it is evicted, least recently freed first, of one request the later blocks first. Blocks that were never keyed are
-    taken before any eviction.
+    it is evicted, least recently freed first unless *eviction* says otherwise, of one request the later blocks first.
+    Blocks that were never keyed are taken before any eviction.
 
     Where layers have block tables of their own, *pages* says what a sequence holds. Then the blocks of all tables that
     keep every token are keyed together; windows and states are each request's own, also where it hits a prefix.
@@ -53,6 +54,7 @@ class KvCache:
         draft_tokens: int = 0,
         pages: Pages | None = None,
         swap: Tier | None = None,
+        eviction: Eviction = "lru",
     ) -> None:
         self._swap = swap or Tier(0, 0.0)
         self._swap_free, self.load_s = self._swap.blocks, 0.0
@@ -62,7 +64,8 @@ class KvCache:
         self._plain = num_blocks  # free blocks without a key
         self._idle = 0  # keyed blocks of each full table that nobody uses
         self._users: dict[int, int] = {}  # shared keyed blocks in use: key -> requests
-        self._lru: OrderedDict[int | Run, int] = OrderedDict()  # idle keyed blocks by the count of frees before
+        self._ranked = None if eviction == "lru" else Ranked[int | Run](eviction)
+        self._lru: Idle[int | Run] = self._ranked or OrderedDict()  # idle keyed blocks by the count of frees before
         self._frees = count()
         self._writers: dict[str, Request] = {}  # output segment -> the running request that generates it
         self._expected: set[Request] = set()  # hold blocks whose content is on its way
@@ -273,6 +276,8 @@ class KvCache:
             self._plain -= run.count * self._pages.full
             self._idle += run.count
             self._lru[run] = next(self._frees)
+        if self._ranked is not None:
+            self._ranked.use(chain.held, request)
         for key in reversed(chain.held):
             self._leave(key)
         chain.held.clear()
@@ -334,7 +339,7 @@ class KvCache:
     def _touch_tail(self, chain: Chain) -> None:
         """Count the copy of a partly filled block as its latest use."""
         if chain.tail is not None and chain.tail in self._lru:
-            self._lru.move_to_end(chain.tail)
+            self._lru.pop(chain.tail, None)
             self._lru[chain.tail] = next(self._frees)
 
     def _keep_tail(self, request: Request, chain: Chain) -> None:

@@ -109,6 +109,8 @@ def prepare(experiment: Experiment) -> Setup:
     prefix_caching = flags.prefix_caching and paged and (pages is None or pages.full > 0)
     if experiment.engine.kv_offload is not None and not prefix_caching:
         raise experiment.error("engine.kv_offload", "there is no prefix cache whose blocks it could keep")
+    if experiment.engine.eviction != "lru" and not prefix_caching:
+        raise experiment.error("engine.eviction", "there is no prefix cache whose blocks could be evicted")
     speculative, structure = experiment.engine.speculative, structure_of(experiment, version)
     engine = Engine(
         scheduler=flags.scheduler,
@@ -128,6 +130,7 @@ def prepare(experiment: Experiment) -> Setup:
         pages=pages,
         tiers=tiers_of(experiment, model, hardware, pages, block_size),
         swap=swap_of(experiment, model, hardware, flags.scheduler, block_size),
+        eviction=experiment.engine.eviction,
         write=experiment.engine.kv_offload.write if experiment.engine.kv_offload else "write_through",
         acceptances=None if speculative is None else speculative.draws(experiment.seed),
         compile_s=0.0 if structure is None or not isinstance(experiment.cost_model, Roofline) else structure.compile_s,

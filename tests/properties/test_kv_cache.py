@@ -37,10 +37,12 @@ class Blocks(RuleBasedStateMachine):
         full=st.integers(1, 2),
         windows=st.lists(st.sampled_from([WindowTables(1, 1, 2), WindowTables(2, 8, 2)]), max_size=1),
         states=st.integers(0, 1),
+        eviction=st.sampled_from(("lru", "lru", "lfu", "slru", "priority")),
     )
-    def build(self, size, blocks, caching, generated, full, windows, states):
+    def build(self, size, blocks, caching, generated, full, windows, states, eviction):
         self.pages = Pages(size, full, tuple(windows), states)
-        self.kv = KvCache(blocks, size, prefix_caching=caching, cache_generated=generated, pages=self.pages)
+        how = {"prefix_caching": caching, "cache_generated": generated, "eviction": eviction}
+        self.kv = KvCache(blocks, size, pages=self.pages, **how)
         self.size, self.caching, self.generated = size, caching, caching and generated
         self.running: list[Request] = []
         self.preempted: list[Request] = []

@@ -163,6 +163,13 @@ def test_same_times_when_blocks_come_back_from_tiers(kind):
     check(cases(kind, options=True, tiered=True), 15)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("eviction", ["lfu", "slru", "priority"])
+def test_same_times_whoever_is_evicted_first(kind, eviction):
+    evicting = st.tuples(cases(kind, options=True), cases(kind, options=True, tiered=True)).flatmap(st.sampled_from)
+    check(evicting.map(lambda case: replace(case, eviction=eviction, prefix_caching=True)), 8)
+
+
 @pytest.mark.parametrize("hybrid", [False, True])
 def test_same_times_when_requests_are_swapped(hybrid):
     check(cases("continuous", options=True, swapping=True, hybrid=hybrid), 30)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sim.admission import Admission
 from sim.cluster import Cluster, Engine, Pool, Timeouts
 from sim.cost import Affine, StepCost
-from sim.kv import Pages, Tier, WindowTables
+from sim.kv import Eviction, Pages, Tier, WindowTables
 from sim.kv.tiers import Write
 from sim.metrics.rows import StrideRows
 from sim.policy import kinds_of
@@ -72,6 +72,7 @@ class Case:
     write: Write = "write_through"
     swap: Tier | None = None
     compile_s: float = 0.0
+    eviction: Eviction = "lru"
 
     def engine(self, *, by_iteration: bool = False, cost: StepCost | None = None) -> Engine:
         return Engine(
@@ -91,6 +92,7 @@ class Case:
             write=self.write,
             swap=self.swap,
             compile_s=self.compile_s,
+            eviction=self.eviction,
         )
 
     def refuses(self, request: Request) -> bool:
