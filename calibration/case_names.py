@@ -26,6 +26,7 @@ _GPUS = (
     (r".*GH200.*144GB.*", "GH200-144GB"),
     (r".*GH200.*96GB.*", "GH200-96GB"),
     (r".*MI300X.*", "MI300X"),
+    (r"Intel (PVC GPU|Max 1550)", "Max-1550"),
     (r".*RTX PRO 6000 Blackwell Server.*", "RTX-PRO-6000-Server"),
     (r".*H100-SXM-80GB.*", "H100-SXM-80GB"),
     (r".*H200-SXM-141GB.*", "H200-SXM-141GB"),
@@ -37,6 +38,7 @@ _MODELS = {
     "LLaMA 70B": "meta-llama/Meta-Llama-3-70B",
     "nvidia/AceMath-7B-Instruct": "Qwen/Qwen2.5-7B-Instruct",
     "llama-2-7b": "meta-llama/Llama-2-7b-hf",
+    "Qwen2.5-Coder-7B": "Qwen/Qwen2.5-7B-Instruct",
 }
 """Names that are too short, or a fine-tune whose shape is that of another model."""
 _GGUF = re.compile(r"^ggml-org/|-GGUF$|[-.](UD-)?(Q\d\w*|BF16|F16|mxfp4)(?=-GGUF|$)|-qat(?=-GGUF|$)", re.IGNORECASE)
@@ -47,6 +49,8 @@ _ENGINES = (
     (r"tensorrt-?_?llm|trtllm|triton_trtllm|nim \(tensorrt-llm\)", "tensorrt-llm"),
     (r"llama\.cpp", "llama-cpp"),
     (r"tgi\b", "tgi"),
+    (r"deepspeed-mii", "deepspeed-mii"),
+    (r"deepspeed$", "deepspeed"),
 )
 _WEIGHTS = {
     "fp16": "fp16",

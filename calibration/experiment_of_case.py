@@ -287,10 +287,10 @@ def _lengths(draft: _Draft) -> dict[str, Any]:
     """Return the lengths by the source's own words for how it drew them."""
     case = draft.case
     mean_in, mean_out = case.number("input_len"), case.number("output_len")
-    if not mean_in or mean_out is None:
+    if mean_in is None or mean_out is None or mean_in + mean_out == 0:
         raise NotModelledError("the lengths of prompts and answers are not stated")
     drawn = case.text("len_distribution")
-    mean_out = max(mean_out, 1.0)
+    mean_in, mean_out = _both_sides(mean_in, mean_out, draft.model.max_position_embeddings)
     if "0.8-1.0" in drawn or "[0.8,1.0]" in drawn:
         return _uniform((0.8 * mean_in, mean_in), (0.8 * mean_out, mean_out))
     if "uniform 1..nominal" in drawn:
@@ -305,6 +305,17 @@ def _lengths(draft: _Draft) -> dict[str, Any]:
         draft.assumed.append("answers of one length vary by 5 %")
         return _uniform((mean_in, mean_in), (0.95 * mean_out, 1.05 * mean_out))
     return _uniform(_around(mean_in, spread_in), _around(mean_out, spread_out))
+
+
+def _both_sides(prompt: float, answer: float, window: int) -> tuple[float, float]:
+    """Return lengths of at least a token, for prompts without an answer and answers to nothing.
+
+    Either may fill the model's window by itself: it then gives a token to the other.
+    """
+    sides = max(prompt, 1.0), max(answer, 1.0)
+    if 0.0 in (prompt, answer) and sum(sides) == window + 1:
+        return min(sides[0], window - 1.0), min(sides[1], window - 1.0)
+    return sides
 
 
 def _in_lockstep(case: ServingCase) -> bool:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from calibration.experiment_of_case import prepared_to_fit
 from calibration.memory_cases import NotModelledError
 from calibration.overload import measured_overload, simulated_overload
 from calibration.serving_cases import ServingCase, described, intervals, predictions
+from sim.cost import StepCost
 from sim.errors import InfeasibleError, UserError
+from sim.simulate import ReadyPool
 
 __all__ = ["Answer", "predict", "predict_all", "validate_serving"]
 
@@ -49,8 +52,9 @@ def predict(case: ServingCase) -> Answer:
     answer: Answer = {"predicted": {}, "interval": {}, "assumed": [], "skipped": None}
     try:
         prepared, pools = prepared_to_fit(case)
+        pools = [_on_shared_cost(pool) for pool in pools]
         answer["assumed"] = prepared.assumed
-        result = simulate(prepared.experiment, pools=pools)
+        result = simulate(prepared.experiment, pools=pools, brief=True)
         answer |= {"predicted": predictions(result.summary), "interval": intervals(result.summary)}
         answer |= {"load": load_of(result.requests), "running": result.summary.max_concurrent_requests}
         answer["overloaded"] = simulated_overload(case, result)
@@ -61,6 +65,28 @@ def predict(case: ServingCase) -> Answer:
     except UserError as problem:
         answer["skipped"] = problem.message
     return answer | {"cpu_s": time.process_time() - began_s}
+
+
+_COSTS: dict[tuple[str, ...], StepCost] = {}
+_MOST_COSTS = 64
+_NO_COST = {"max_model_len", "scheduler", "gpu_memory_utilization", "block_size", "prefix_caching"}
+"""What of an engine changes its batches, and not what one costs."""
+
+
+def _on_shared_cost(pool: ReadyPool) -> ReadyPool:
+    """Return *pool* on the step cost of the cases before it on the same deployment, which knows their batches' times."""
+    of = pool.experiment
+    key = (
+        of.model,
+        of.deployment.model_dump_json(exclude={"replicas"}),
+        of.engine.model_dump_json(exclude=_NO_COST),
+        of.cost_model.model_dump_json(),
+        str(of.moe),
+    )
+    if len(_COSTS) >= _MOST_COSTS and key not in _COSTS:
+        _COSTS.pop(next(iter(_COSTS)))
+    cost = _COSTS.setdefault(key, pool.setup.engine.cost)
+    return replace(pool, setup=replace(pool.setup, engine=replace(pool.setup.engine, cost=cost)))
 
 
 def _entry(case: ServingCase, answer: Answer) -> dict[str, Any]:

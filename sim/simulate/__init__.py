@@ -68,6 +68,8 @@ def simulate(
     experiment: Experiment,
     on_progress: Callable[[int, int], None] | None = None,
     pools: Sequence[ReadyPool] | None = None,
+    *,
+    brief: bool = False,
 ) -> Result:
     """Run *experiment* to the end of its workload.
 
@@ -77,6 +79,8 @@ def simulate(
         Called now and then with the requests answered so far and their total.
     pools
         The experiment made ready already; missing: `ready_pools` does it.
+    brief
+        Latencies and rates are enough: neither prices nor power nor where the iterations' time goes.
 
     Raises
     ------
@@ -88,7 +92,7 @@ def simulate(
     began_s = time.perf_counter()
     pools = pools or ready_pools(experiment)
     traffic, requests, strides, lives, transfers = played = play(experiment, pools, on_progress)
-    contexts = tuple(pool.context(strides, lives) for pool in pools)
+    contexts = tuple(pool.context(strides, lives, brief=brief) for pool in pools)
     context = RunContext(
         pools=contexts,
         slo=experiment.slo,

@@ -85,8 +85,10 @@ class ReadyPool:
             autoscaler=self.experiment.autoscaler,
         )
 
-    def context(self, strides: StrideRows, lives: InstanceRows | None = None) -> PoolContext:
-        """Return what the rows of a run do not tell of it."""
+    def context(
+        self, strides: StrideRows, lives: InstanceRows | None = None, *, brief: bool = False
+    ) -> PoolContext:
+        """Return what the rows of a run do not tell of it; *brief*: neither price nor power nor where time goes."""
         deployment, engine = self.experiment.deployment, self.setup.engine
         context = PoolContext(
             name=self.name,
@@ -97,11 +99,13 @@ class ReadyPool:
             block_size=engine.block_size if engine.pages is None else math.inf,
             draft_tokens=engine.acceptances.tokens_each - 1 if engine.acceptances else 0,
             single_steps=engine.single_steps,
-            gpu_price=gpu_price(self.experiment),
+            gpu_price=None if brief else gpu_price(self.experiment),
             attention_ranks=engine.attention_ranks,
             lives=lives,
             link_bytes_per_s=0.0 if self.port is None else self.port.kv.ranks * self.port.bytes_per_s,
         )
+        if brief:
+            return context
         use = time_use_of(context.strides(strides), engine.cost)
         power = gpu_power(self.experiment, self.setup.hardware, use.by_resource)
         return replace(context, time_use=use, gpu_power=power)

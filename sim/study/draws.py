@@ -85,7 +85,7 @@ def _pair(task: _Task) -> _Pair:
     experiment = task.experiment.model_copy(update={"seed": seed})
     pools = ready_pools(experiment)
     drawn = drawn_pools(pools, Draw(task.experiment.seed, task.number, task.of))
-    return _Pair(*(simulate(experiment, pools=each).summary.uncertain for each in (pools, drawn)))
+    return _Pair(*(simulate(experiment, pools=each, brief=True).summary.uncertain for each in (pools, drawn)))
 
 
 def _spread(constants: int, base: Figures, pairs: Sequence[_Pair]) -> Spread:

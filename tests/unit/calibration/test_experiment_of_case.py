@@ -120,7 +120,7 @@ def test_a_date_stands_in_for_a_version():
         ({"quality": "anomalous"}, "anomalous"),
         ({"gpu": "Pi 400 - 4GB [CPU]"}, "no hardware profile"),
         ({"model": "LLaMA 8000B"}, "no model profile"),
-        ({"engine": "Deepspeed"}, "engine 'Deepspeed' is not modelled"),
+        ({"engine": "OpenLLM"}, "engine 'OpenLLM' is not modelled"),
         ({"input_len": ""}, "lengths of prompts and answers are not stated"),
         ({"tp": "", "n_gpus": ""}, "neither tp nor n_gpus"),
         ({"weight_dtype": "bitsandbytes 4bit"}, "weights of type"),
@@ -164,3 +164,18 @@ def test_gpt_oss_multiplies_in_eight_bits_where_the_recipe_asks_for_it():
     cells = {"model": "openai/gpt-oss-120b", "weight_dtype": "nvfp4", "gpu": "B200-SXM", "engine_version": "0.15.1"}
     assert experiment(**cells, case_id="sil-1").deployment.quantization.activations == "fp8"
     assert experiment(**cells, case_id="pub-1").deployment.quantization.activations is None
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer", "sent"),
+    [("0", "128", (1, 128)), ("512", "0", (512, 1)), ("131072", "0", (131071, 1)), ("0", "131072", (1, 131071))],
+)
+def test_a_prompt_or_an_answer_alone_has_one_token_of_the_other(prompt, answer, sent):
+    lengths = experiment(input_len=prompt, output_len=answer, load_type="batch", load_value="1").workload.lengths
+    assert (lengths.input_tokens, lengths.output_tokens) == sent
+
+
+def test_deepspeed_is_two_engines():
+    assert experiment(engine="Deepspeed", gpu="Gaudi2", load_type="batch").engine.kind == "deepspeed"
+    assert experiment(engine="Deepspeed-MII", load_type="rate").engine.scheduler.kind == "chunked_prefill"
+    assert experiment(gpu="Intel PVC GPU").deployment.gpu == "Max-1550"
