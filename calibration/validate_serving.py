@@ -74,7 +74,7 @@ _NO_COST = {"max_model_len", "scheduler", "gpu_memory_utilization", "block_size"
 
 
 def _on_shared_cost(pool: ReadyPool) -> ReadyPool:
-    """Return *pool* on the step cost of the cases before it on the same deployment, which knows their batches' times."""
+    """Return *pool* on the step cost of the cases before it on the same deployment, which knows their times."""
     of = pool.experiment
     key = (
         of.model,
