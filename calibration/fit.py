@@ -124,6 +124,9 @@ def profile_yaml(name: str, entries: Sequence[EngineConstants], source: str) -> 
         for constant, fields in each["constants"].items():
             each["constants"][constant] = CommentedMap(fields)
             each["constants"][constant].fa.set_flow_style()
+        for constant, row in each.get("correlations", {}).items():
+            each["correlations"][constant] = CommentedMap(row)
+            each["correlations"][constant].fa.set_flow_style()
     yaml.dump({"name": name, "sources": {"all": source}, "entries": dumped}, stream)
     return stream.getvalue()
 

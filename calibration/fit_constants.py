@@ -55,6 +55,7 @@ _OPEN_LOOP_REQUESTS = 300
 MOST_EVALUATIONS = 4
 """Of the residuals; a Jacobian is evaluated as often at most."""
 _STEP = 0.1  # of the prior's standard deviation: smaller steps would differentiate the grain of scheduling
+_WORTH_WRITING = 0.05
 _TELLS = 0.7  # posterior over prior standard deviation above which the data say next to nothing
 
 
@@ -303,7 +304,7 @@ class Fitted:
     """
 
     constants: EngineConstants
-    correlations: Mapping[tuple[str, str], float]
+    correlations: Mapping[tuple[ConstantName, ConstantName], float]
     bootstrap: Mapping[str, tuple[float, float]]
     unknown: tuple[str, ...]
     cost: float
@@ -336,10 +337,10 @@ def fit_constants(problem: Problem, source: str, max_evaluations: int = MOST_EVA
     )
     jacobian, residual = np.asarray(found.jac), np.asarray(found.fun)
     covariance = np.linalg.inv(jacobian.T @ jacobian).astype(np.float64)
-    deviations = np.sqrt(np.diag(covariance))
+    deviations, correlations = np.sqrt(np.diag(covariance)), _correlations(problem, covariance)
     return Fitted(
-        constants=_published(problem, found.x, deviations, source),
-        correlations=_correlations(problem, covariance),
+        constants=_published(problem, found.x, deviations, correlations, source),
+        correlations=correlations,
         bootstrap=_bootstrap(problem, found.x, jacobian, residual),
         unknown=tuple(prior.name for prior, left in zip(problem.priors, deviations, strict=True) if left > _TELLS),
         cost=float(found.cost),
@@ -356,7 +357,13 @@ def _step(place: Floats, jacobian: Floats, residual: Floats, weights: Floats) ->
     return np.asarray(place - np.linalg.solve(normal, jacobian.T @ (residual * weights)))
 
 
-def _published(problem: Problem, place: Floats, deviations: Floats, source: str) -> EngineConstants:
+def _published(
+    problem: Problem,
+    place: Floats,
+    deviations: Floats,
+    correlations: Mapping[tuple[ConstantName, ConstantName], float],
+    source: str,
+) -> EngineConstants:
     errors = deviations * [prior.deviation for prior in problem.priors]
     constants = {
         prior.name: Constant(
@@ -366,11 +373,15 @@ def _published(problem: Problem, place: Floats, deviations: Floats, source: str)
         )
         for prior, value, error in zip(problem.priors, problem.values(place), errors, strict=True)
     }
+    rows: dict[ConstantName, dict[ConstantName, float]] = {}
+    for (first, second), value in correlations.items():
+        if abs(value) >= _WORTH_WRITING:
+            rows.setdefault(first, {})[second] = round(value, 2)
     fit = Fit(source=source, rows=len(problem.points))
-    return EngineConstants(overlapped=problem.overlapped, constants=constants, fit=fit)
+    return EngineConstants(overlapped=problem.overlapped, constants=constants, correlations=rows, fit=fit)
 
 
-def _correlations(problem: Problem, covariance: Floats) -> dict[tuple[str, str], float]:
+def _correlations(problem: Problem, covariance: Floats) -> dict[tuple[ConstantName, ConstantName], float]:
     scale = np.sqrt(np.diag(covariance))
     table = covariance / np.outer(scale, scale)
     names = [prior.name for prior in problem.priors]

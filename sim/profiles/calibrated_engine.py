@@ -42,7 +42,20 @@ class EngineConstants(BaseModel):
     gpus: tuple[str, ...] = Field((), description="Hardware profiles that they were fitted on; empty: all others.")
     overlapped: bool | None = Field(None, description="The host works while the GPU does; missing: as the profile.")
     constants: dict[ConstantName, Constant] = Field(description="By name.")
+    correlations: dict[ConstantName, dict[ConstantName, float]] = Field(
+        {}, description="How the errors of two constants go together, from -1 to 1; those left out: not at all."
+    )
     fit: Fit
+
+    @model_validator(mode="after")
+    def _correlates_its_own(self) -> EngineConstants:
+        for first, row in self.correlations.items():
+            for second, value in row.items():
+                if not {first, second} <= self.constants.keys() or first == second:
+                    raise ValueError(f"correlations: {first} and {second} are not two of its constants")
+                if not -1 <= value <= 1:
+                    raise ValueError(f"correlations: {value:g} of {first} and {second} is not between -1 and 1")
+        return self
 
     def value(self, name: ConstantName, otherwise: float) -> float:
         """Return a constant, or *otherwise* where it was not fitted."""

@@ -1,10 +1,10 @@
 """Constants drawn from their errors: what else the measurements behind a calibration allow.
 
-Each constant is drawn by itself, from a normal distribution about its value with its standard error, cut at its bounds.
-The calibrated profiles do not record how errors go together; independent draws spread a sum of kernels' times rather
-too far than too little, since fits leave sums better known than their parts. The draws are a Latin hypercube (McKay,
-Beckman and Conover, Technometrics 21 (1979) 239-245): each constant's N draws lie in its N equally likely slices, in an
-order of its own.
+A constant is drawn from a normal distribution about its value with its standard error, cut at its bounds; those of an
+engine together, as far as its profile says how their errors correlate. Those of a kernel are drawn one by one, since no
+profile says it of them: this spreads a kernel's time rather too far than too little, as fits leave it better known than
+their constants. The draws are a Latin hypercube (McKay, Beckman and Conover, Technometrics 21 (1979) 239-245): each
+constant's N draws lie in its N equally likely slices, in an order of its own, before they are correlated.
 
 A constant's draws depend on the seed and its name alone, so that two deployments on one accelerator meet the same.
 """
@@ -15,9 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from sim.profiles.calibrated import Constant
+from sim.profiles.calibrated_engine import EngineConstants
 from sim.profiles.library import load_calibrated_hardware
 from sim.simulate.pools import ReadyPool
 from sim.workload.streams import stream
@@ -39,23 +42,61 @@ class Draw:
 
     def of(self, name: str, constant: Constant, wider: float = 1.0) -> Constant:
         """Return *constant* as drawn, its error *wider* times what it says; as it is if that is nought."""
+        error = wider * constant.stderr
+        if not _is_unsure(constant):
+            return constant
+        return _at(self._share(name), constant, error)
+
+    def together(self, name: str, engine: EngineConstants) -> EngineConstants:
+        """Return the constants of *engine* as drawn, with the correlations that it states."""
         from scipy.special import ndtr, ndtri
 
-        error = wider * constant.stderr
-        low, high = constant.bounds
-        if error == 0 or low == high:
-            return constant
-        self.names.add(name)
-        below, above = ((bound - constant.value) / error for bound in (low, high))
-        least, most = ndtr(below), ndtr(above)
-        moved = float(ndtri(least + self._share(name) * (most - least)))
-        return constant.model_copy(update={"value": min(max(constant.value + error * moved, low), high)})
+        unsure = [each for each, constant in engine.constants.items() if _is_unsure(constant)]
+        scores = ndtri([self._share(f"{name} {each}") for each in unsure])
+        shares = ndtr(_root_of_correlations(engine, unsure) @ scores).tolist()
+        drawn = {
+            each: _at(share, engine.constants[each], engine.constants[each].stderr)
+            for each, share in zip(unsure, shares, strict=True)
+        }
+        return engine.model_copy(update={"constants": engine.constants | drawn})
 
     def _share(self, name: str) -> float:
         """Return the place between 0 and 1 of this draw, in a slice of its own."""
+        self.names.add(name)
         random = stream(self.seed, f"draws of {name}")
         slices, places = random.permutation(self.count), random.random(self.count)
         return float((slices[self.number] + places[self.number]) / self.count)
+
+
+def _is_unsure(constant: Constant) -> bool:
+    low, high = constant.bounds
+    return constant.stderr > 0 and low < high
+
+
+def _at(share: float, constant: Constant, error: float) -> Constant:
+    """Return *constant* at a *share* of its distribution, which ends at its bounds."""
+    from scipy.special import ndtr, ndtri
+
+    low, high = constant.bounds
+    least, most = (ndtr((bound - constant.value) / error) for bound in (low, high))
+    moved = float(ndtri(least + share * (most - least)))
+    return constant.model_copy(update={"value": min(max(constant.value + error * moved, low), high)})
+
+
+def _root_of_correlations(engine: EngineConstants, names: Sequence[str]) -> NDArray[np.float64]:
+    """Return what makes correlated scores of independent ones, each of which keeps its variance.
+
+    Numbers that were rounded may be no correlations of anything; then it is the root of the nearest that are.
+    """
+    table = np.eye(len(names))
+    for first, row in engine.correlations.items():
+        for second, value in row.items():
+            if first in names and second in names:
+                at = names.index(first), names.index(second)
+                table[at] = table[at[::-1]] = value
+    values, vectors = np.linalg.eigh(table)
+    root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
+    return np.asarray(root / np.linalg.norm(root, axis=1, keepdims=True))
 
 
 def drawn_pools(pools: Sequence[ReadyPool], draw: Draw) -> list[ReadyPool]:
@@ -69,7 +110,7 @@ def _drawn_pool(pool: ReadyPool, draw: Draw) -> ReadyPool:
     unused = _COLLECTIVES if experiment.deployment.parallelism.gpus == 1 else ()
     drawn = _drawn(kernels, kernels.name, draw, kernels.error_factor, unused)
     if constants is not None:
-        constants = _drawn(constants, f"{experiment.engine.kind} on {kernels.name}", draw, 1.0)
+        constants = draw.together(f"{experiment.engine.kind} on {kernels.name}", constants)
     return replace(pool, setup=setup.with_constants(experiment, constants, drawn))
 
 

@@ -3,6 +3,7 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy.stats import norm
 
@@ -11,7 +12,8 @@ from sim.__main__ import main
 from sim.errors import ConfigError
 from sim.experiment import load_experiment
 from sim.metrics.model_error import ModelError, Spread, with_draws
-from sim.profiles.calibrated import Constant
+from sim.profiles.calibrated import Constant, Fit
+from sim.profiles.calibrated_engine import EngineConstants
 from sim.simulate import simulate
 from sim.simulate.draws import Draw
 from sim.study import draws
@@ -124,6 +126,22 @@ def test_draws_fill_equal_slices_inside_the_bounds():
     values = sorted(Draw(1, number, 10).of("it", constant).value for number in range(10))
     share = [2 * (norm.cdf(value) - 0.5) / (2 * (norm.cdf(3) - 0.5)) for value in values]
     assert [int(10 * each) for each in share] == list(range(10))
+
+
+def test_constants_of_an_engine_are_drawn_together():
+    """Two of which only the difference is unsure: whatever one gains the other gains, too."""
+    names = ("host_per_iteration_s", "delay_fixed_s")
+    unsure = {name: Constant(value=5.0, stderr=0.5, bounds=(0.0, 10.0)) for name in names}
+    engine = EngineConstants(constants=unsure, correlations={names[0]: {names[1]: 1.0}}, fit=Fit(source="test"))
+    drawn = [Draw(1, number, 50).together("it", engine).constants for number in range(50)]
+    one, other = ([each[name].value for each in drawn] for name in names)
+    assert one == pytest.approx(other)
+    assert np.std(one) == pytest.approx(0.5, rel=0.2)
+
+
+def test_correlations_are_of_its_own_constants():
+    with pytest.raises(ValueError, match="are not two of its constants"):
+        EngineConstants(constants={}, correlations={"delay_fixed_s": {"memory_factor": 0.5}}, fit=Fit(source="test"))
 
 
 def test_the_same_name_and_seed_are_drawn_alike():
