@@ -97,8 +97,9 @@ class KvCache:
         return self.most_blocks(request) <= self.num_blocks
 
     def most_blocks(self, request: Request) -> int:
-        """Return the blocks that *request* may come to hold."""
-        return self._pages.most(request.total_tokens + self.draft_tokens)
+        """Return the blocks that *request* may come to hold; where its KV is sent here, all of that comes at once."""
+        most = self._pages.most(request.total_tokens + self.draft_tokens)
+        return max(most, self._pages.held(0, request.remote_tokens)) if request.remote_tokens else most
 
     def room(self, request: Request) -> int:
         """Return how many more tokens a running *request* could get."""

@@ -18,6 +18,7 @@ from sim.simulate.prices import price_list
 from sim.simulate.setup import constants_name
 from sim.simulate.structured import grammar_library
 from sim.simulate.uncertainty import TABLE
+from sim.workload.arrivals.clients import ClientArrivals
 from sim.workload.arrivals.sessions import SessionArrivals
 from sim.workload.arrivals.shape import RateShape
 from sim.workload.arrivals.trace import TraceArrivals
@@ -74,9 +75,13 @@ def _pool_files(experiment: Experiment, find_profile: Finder) -> Iterator[tuple[
 
 def _workload_files(experiment: Experiment, find_profile: Finder) -> Iterator[tuple[str, Path]]:
     beside, workload = experiment.folder, experiment.workload
-    if isinstance(workload.lengths, PresetLengths):
-        yield "lengths", find_profile("workloads", workload.lengths.name, beside)
-    shape = workload.arrivals.shape if isinstance(workload.arrivals, SessionArrivals) else workload.arrivals
+    clients = workload.arrivals.clients if isinstance(workload.arrivals, ClientArrivals) else ()
+    own = (*(each.lengths for each in workload.classes), *(each.lengths for each in clients))
+    for place, lengths in enumerate((workload.lengths, *own)):
+        if isinstance(lengths, PresetLengths):
+            yield f"lengths {place}" if place else "lengths", find_profile("workloads", lengths.name, beside)
+    arrivals = workload.arrivals
+    shape = arrivals.shape if isinstance(arrivals, (ClientArrivals, SessionArrivals)) else arrivals
     if isinstance(shape, RateShape) and shape.profile is not None:
         yield "arrivals", find_profile("workloads", shape.profile, beside)
     if isinstance(workload.arrivals, TraceArrivals):

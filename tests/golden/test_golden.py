@@ -86,6 +86,8 @@ EXAMPLES = {
     },
     "workload.arrivals": {
         "bursts": "{kind: bursts, rate: 8, burst_s: 1 s, pause_s: 2 s}",
+        "clients": "{kind: clients, rate: 8, clients: [{weight: 3, lengths: {kind: preset, name: chat}},"
+        " {name: batch, cv: 4, lengths: {kind: fixed, input_tokens: 900, output_tokens: 40}}]}",
         "closed_loop": "{kind: closed_loop, concurrency: 12, think_s: 0.5}",
         "constant": "{kind: constant, rate: 8}",
         "diurnal": "{kind: diurnal, profile: rag, rate: 8}",
@@ -105,6 +107,71 @@ EXAMPLES = {
         "uniform": "{kind: uniform, input_tokens: {low: 10, high: 600}, output_tokens: {low: 1, high: 120}}",
     },
 }
+COMBINED = {
+    "hybrid windows": """
+model: google/gemma-3-12b-it
+deployment: {gpu: L40S}
+engine: {version: "0.19", max_model_len: 16384, scheduler: {kind: chunked_prefill, max_num_batched_tokens: 2048}}
+workload:
+  num_requests: 100
+  arrivals: {kind: poisson, rate: 6}
+  lengths: {kind: uniform, input_tokens: {low: 500, high: 9000}, output_tokens: {low: 20, high: 400}}
+""",
+    "linear states": """
+model: Qwen/Qwen3-Next-80B-A3B-Instruct
+deployment: {gpu: H100-SXM-80GB, parallelism: {tp: 4}}
+engine:
+  version: "0.19"
+  max_model_len: 16384
+  speculative: {kind: ngram, num_speculative_tokens: 2, acceptance: 0.6}
+workload:
+  num_requests: 100
+  arrivals: {kind: poisson, rate: 20}
+  lengths: {kind: uniform, input_tokens: {low: 500, high: 9000}, output_tokens: {low: 20, high: 400}}
+""",
+    "kv_offload": """
+model: Qwen/Qwen3-8B
+deployment: {gpu: H100-SXM-80GB}
+engine:
+  version: "0.19"
+  num_gpu_blocks_override: 400
+  kv_offload: {tiers: [{capacity: 1 GiB}, {capacity: 4 GiB, bandwidth: 5 GB/s}]}
+workload:
+  num_requests: 200
+  arrivals: {kind: sessions, rate: 2, turns: 4, think_s: 2}
+""",
+    "swap": """
+model: Qwen/Qwen3-8B
+deployment: {gpu: H100-SXM-80GB}
+engine: {version: "0.6", num_gpu_blocks_override: 300, scheduler: {kind: continuous, preemption_mode: swap}}
+workload:
+  num_requests: 200
+  arrivals: {kind: poisson, rate: 20}
+  lengths: {kind: uniform, input_tokens: {low: 10, high: 600}, output_tokens: {low: 100, high: 400}}
+""",
+    "drafts on decode replicas": """
+model: Qwen/Qwen3-8B
+deployment: {gpu: H100-SXM-80GB}
+engine:
+  version: "0.19"
+  num_gpu_blocks_override: 400
+  speculative: {kind: ngram, num_speculative_tokens: 3, acceptance: 0.5}
+pools: [{name: p, role: prefill, replicas: 2}, {name: d, role: decode}]
+workload:
+  num_requests: 200
+  arrivals: {kind: poisson, rate: 12}
+  lengths: {kind: uniform, input_tokens: {low: 10, high: 600}, output_tokens: {low: 1, high: 120}}
+""",
+    "eviction": """
+model: Qwen/Qwen3-8B
+deployment: {gpu: H100-SXM-80GB}
+engine: {kind: sglang, num_gpu_blocks_override: 6000, eviction: slru}
+workload:
+  num_requests: 200
+  arrivals: {kind: sessions, rate: 2, turns: 4, think_s: 2}
+"""
+}
+"""Engines with several features at once, with affine costs."""
 KINDS = {
     "admission": ("sim.admission", Admission),
     "autoscaler": ("sim.autoscaler", Autoscaler),
@@ -162,7 +229,7 @@ def test_policy(part, kind, update_golden):
     fast = ", interval_s: 1 s, lag_s: 1 s, stabilization_down_s: 5 s}"
     scaled = f"lifecycle: {{cold_start_s: 2}}\nautoscaler: {(parts['autoscaler'] or '')[:-1]}{fast}"
     autoscaler = scaled if parts["autoscaler"] else ""
-    lengths = "" if kind in ("sessions", "trace") else f"lengths: {parts['workload.lengths']}"
+    lengths = "" if kind in ("clients", "sessions", "trace") else f"lengths: {parts['workload.lengths']}"
     text = f"""
 model: {"XiaomiMiMo/MiMo-7B-Base" if kind == "mtp" else "Qwen/Qwen3-8B"}
 deployment: {{gpu: H100-SXM-80GB, replicas: 2}}
@@ -182,3 +249,10 @@ workload:
 """
     experiment = experiment_of(parse_yaml(text, str(FOLDER / "policy.yaml")))
     _check(f"{part}.{kind}", simulate(experiment), update_golden)
+
+
+@pytest.mark.parametrize("name", COMBINED)
+def test_combination(name, update_golden):
+    text = f"{COMBINED[name]}cost_model: {AFFINE}\n"
+    result = simulate(experiment_of(parse_yaml(text, str(FOLDER / "combined.yaml"))))
+    _check(f"combined/{name.replace(' ', '_')}", result, update_golden)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from serving import TICK_S, Case, Closed, cases, closed_loops, fate, random_runs
+from serving import TICK_S, Case, Closed, cases, closed_loops, fate, random_runs, roomy
 
 from sim.cluster import Cluster, Pool, Port
 from sim.memory.footprint import KvFootprint
@@ -57,11 +57,15 @@ def options(draw) -> Disaggregation:
 
 
 @st.composite
-def fleets(draw, kind: str) -> dict[str, Any]:
-    case = draw(cases(kind, options=True, longest=30))
+def fleets(draw, kind: str, **features: bool) -> dict[str, Any]:
+    """Engines with *features* as `cases` has them, on both sides; the scheduler that decodes has options of its own."""
+    case = draw(cases(kind, options=True, longest=30, **features))
+    decodes_on = draw(cases(kind, **features)).scheduler
+    if case.acceptances is not None:
+        decodes_on = roomy(decodes_on, case.acceptances.tokens_each)
     return {
         "case": case,
-        "decodes_on": draw(cases(kind)).scheduler,
+        "decodes_on": decodes_on,
         "options": draw(options()),
         "replicas": (draw(st.integers(1, 3)), draw(st.integers(1, 3))),
         "ports": (draw(ports), draw(ports)),
@@ -116,10 +120,19 @@ def gap_sum_is_explained(requests: list[Request], strides: StrideRows) -> bool:
     return len(done) < len(requests) or unexplained_gap_share(RequestRows.of(requests), gaps_of(strides)) < 1e-9
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_strides_are_as_good_as_iterations_and_nothing_is_kept(kind):
-    @random_runs(40)
-    @given(fleets(kind))
+PLAIN = [(kind, {}, 40) for kind in KINDS]
+WITH = [
+    (kind, dict.fromkeys(features, True), 10)
+    for kind in KINDS
+    for features in (("speculative",), ("hybrid",), ("speculative", "hybrid"), ("tiered",), ("swapping",))
+    if features != ("swapping",) or kind == "continuous"
+]
+
+
+@pytest.mark.parametrize(("kind", "features", "examples"), PLAIN + WITH, ids=str)
+def test_strides_are_as_good_as_iterations_and_nothing_is_kept(kind, features, examples):
+    @random_runs(examples)
+    @given(fleets(kind, **features))
     def equal(fleet):
         cluster, requests, strides, transfers = serve(**fleet)
         single = serve(**fleet, by_iteration=True)

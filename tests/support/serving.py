@@ -274,7 +274,7 @@ def several_tables(draw: Callable[..., Any], block_size: int, longest_chunk: flo
     return Pages(block_size, draw(st.integers(1, 2)), windows, draw(st.integers(0, 2)), longest_chunk)
 
 
-def _roomy(scheduler: Scheduler, tokens: int) -> Scheduler:
+def roomy(scheduler: Scheduler, tokens: int) -> Scheduler:
     """Return *scheduler* with a budget of at least *tokens*, without which no draft would ever be verified."""
     budget = getattr(scheduler, "max_num_batched_tokens", tokens)
     return scheduler if budget >= tokens else scheduler.model_copy(update={"max_num_batched_tokens": tokens})
@@ -309,7 +309,7 @@ def cases(
         draw(schedulers(kind, options=options)), max(num_blocks, 1), block_size, asks, prefix_caching, cache_generated
     )
     if acceptances is not None:
-        case = replace(case, scheduler=_roomy(case.scheduler, acceptances.tokens_each), acceptances=acceptances)
+        case = replace(case, scheduler=roomy(case.scheduler, acceptances.tokens_each), acceptances=acceptances)
     if hybrid:
         pages = draw(several_tables(block_size, case.scheduler.longest_chunk))
         most = max(pages.most(ask.total_tokens + (acceptances.tokens_each if acceptances else 0)) for ask in asks)
