@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
@@ -11,21 +9,16 @@ from typing import Literal
 from calibration import memory_cases, serving_cases
 from calibration.case_of_run import case_of_run, with_assumptions
 from calibration.kernels import measured
+from calibration.reading import header_of
 from calibration.runs import Steps
 from calibration.serving_cases import ServingCase, read_serving_cases
-from sim.errors import TraceError
 
 __all__ = ["kind_of", "serving_cases_of", "steps_of"]
 
 
 def kind_of(path: Path) -> Literal["serving", "memory", "kernels", "runs"]:
     """Tell a file of serving cases, one of start-up logs, one of kernel times, and the output of a benchmark tool."""
-    opened = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opened(path, "rt", encoding="utf-8", errors="replace", newline="") as file:
-            header = next(csv.reader([file.readline(100_000)]), [])
-    except OSError as problem:
-        raise TraceError(f"cannot be read: {problem.strerror or problem}", file=str(path)) from None
+    header = header_of(path)
     if set(memory_cases.COLUMNS) <= set(header):
         return "memory"
     if set(measured.COLUMNS) <= set(header):

@@ -365,6 +365,10 @@ def _load(draft: _Draft) -> tuple[dict[str, Any], int]:
     given, cap = case.whole("num_requests"), case.whole("inflight_cap")
     if value is None:
         raise NotModelledError(f"load_value {case.text('load_value')!r} is not a number")
+    if kind == "offline" or value == math.inf:
+        if given is None:
+            raise NotModelledError("the number of requests of an offline run is not stated")
+        return {"kind": "offline"}, _count(draft, given, MOST_REQUESTS)
     if kind == "batch":
         return {"kind": "offline"}, round(value)
     if kind == "concurrency":
@@ -373,10 +377,6 @@ def _load(draft: _Draft) -> tuple[dict[str, Any], int]:
         if rate := case.number("rate_cap_rps"):
             loop["request_rate"] = rate
         return loop, _count(draft, given or 10 * users, max(MOST_REQUESTS, 2 * users))
-    if kind == "offline" or value == math.inf:
-        if given is None:
-            raise NotModelledError("the number of requests of an offline run is not stated")
-        return {"kind": "offline"}, _count(draft, given, MOST_REQUESTS)
     if kind == "rate":
         shape = "constant" if "constant" in case.text("arrival") else "poisson"
         count = _count(draft, given or draft.open_loop_requests, draft.open_loop_requests)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import csv
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sim.errors import ProfileError, TraceError
+from calibration.reading import rows_of
+from sim.errors import ProfileError
 from sim.memory import Deployment, Limits, plan
 from sim.profiles.engine import EngineVersion
 from sim.profiles.engine_memory import ProfiledMemory
@@ -37,7 +38,9 @@ LOGGED = {
 }
 """Key of `size` to the column that holds what the engine logged."""
 
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_FURTHER = ("tp", "pp", "kv_dtype", "notes")
+"""Columns that a file may lack, beside those of `LOGGED` and of limits."""
+_NUMBER = re.compile(r"-?\d{1,18}(?:\.\d+)?")
 _STAND_IN = "RTX-4090"  # lends its vendor to a card that has no profile; its memory is the row's
 _EVERY_LINEAR = re.compile(r"w4a16|int4|awq|gptq|4-?bit|w8a8|w8a16|int8|fp8|nvfp4|float32|fp32")
 _NOT_MODELLED = {
@@ -116,7 +119,10 @@ class MemoryCase:
         self._check_vision(model, engine)
         length = self._whole("max_model_len") or model.max_position_embeddings
         limits = self._limits(hardware, engine, length)
-        parallelism = Parallelism(tp=self._whole("tp") or 1, pp=self._whole("pp") or 1)
+        try:
+            parallelism = Parallelism(tp=self._whole("tp") or 1, pp=self._whole("pp") or 1)
+        except ValueError:
+            raise NotModelledError("tp and pp are not those of a deployment") from None
         asked = Deployment(model, hardware, self._quantization(model), parallelism, engine.memory, limits)
         if self._whole("max_model_len") is not None:
             return asked
@@ -202,13 +208,7 @@ def read_cases(path: Path, limit: int | None, where: Mapping[str, str]) -> Itera
 
     Raise a `TraceError` for a file that lacks one of the columns.
     """
-    with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        missing = [column for column in (*COLUMNS, *where) if column not in (reader.fieldnames or ())]
-        if missing:
-            raise TraceError(f"no column {missing[0]!r} in its header", file=str(path), line=1)
-        rows = (row for row in reader if all(row[column] == value for column, value in where.items()))
-        for count, row in enumerate(rows):
-            if limit is not None and count >= limit:
-                return
-            yield MemoryCase(row, path.parent)
+    rows = (row for _, row in rows_of(path, (*COLUMNS, *where)))
+    chosen = (row for row in rows if all(row[column] == value for column, value in where.items()))
+    empty = dict.fromkeys(_FURTHER, "")
+    yield from (MemoryCase(empty | row, path.parent) for row in itertools.islice(chosen, limit))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
+import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -11,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sim.errors import TraceError
+from calibration.reading import rows_of
 from sim.metrics.latency import Distribution
 from sim.metrics.summary import Summary
+from sim.units import LARGEST
 
 __all__ = [
     "CLUES",
@@ -64,12 +64,12 @@ class ServingCase:
         return (self.row.get(column) or "").strip()
 
     def number(self, column: str) -> float | None:
-        """Return a cell that is a number, ``inf`` included; None for any other."""
+        """Return a cell that is a number of this world, a load also ``inf``; None for any other."""
         try:
             value = float(self.text(column))
         except ValueError:
             return None
-        return None if math.isnan(value) else value
+        return value if abs(value) < LARGEST or (value == math.inf and column == "load_value") else None
 
     def first_number(self, column: str) -> float | None:
         """Return the first number in a cell such as ``100 (10x10 repeating prompts)``."""
@@ -103,18 +103,9 @@ def read_serving_cases(path: Path, limit: int | None, where: Mapping[str, str]) 
     A key of *where* that ends in ``~`` asks for cells that contain the value instead.
     Raise a `TraceError` for a file that lacks one of the columns.
     """
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8", newline="") as file:
-        reader: csv.DictReader[str] = csv.DictReader(file)
-        wanted = (*COLUMNS, *(column.rstrip("~") for column in where))
-        missing = [column for column in wanted if column not in (reader.fieldnames or ())]
-        if missing:
-            raise TraceError(f"no column {missing[0]!r} in its header", file=str(path), line=1)
-        rows = (row for row in reader if all(_matches(row, column, value) for column, value in where.items()))
-        for count, row in enumerate(rows):
-            if limit is not None and count >= limit:
-                return
-            yield ServingCase(row)
+    rows = (row for _, row in rows_of(path, (*COLUMNS, *(column.rstrip("~") for column in where))))
+    chosen = (row for row in rows if all(_matches(row, column, value) for column, value in where.items()))
+    yield from map(ServingCase, itertools.islice(chosen, limit))
 
 
 def _matches(row: Mapping[str, str], column: str, value: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from calibration.reading import rows_of
 from sim.errors import TraceError
 
 __all__ = ["COLUMNS", "KernelRow", "as_csv", "read"]
@@ -79,8 +80,7 @@ def read(path: Path) -> list[KernelRow]:
 
     Raise a `TraceError` with the line for a cell that is no number, or a time that is not above 0.
     """
-    with path.open(encoding="utf-8", newline="") as file:
-        return [_row(cells, f"{path}", line) for line, cells in enumerate(csv.DictReader(file), 2)]
+    return [_row(cells, f"{path}", line) for line, cells in rows_of(path)]
 
 
 def _row(cells: dict[str, str], file: str, line: int) -> KernelRow:

@@ -3,5 +3,17 @@
 from calibration.reading.content import Content, Table, read_content
 from calibration.reading.format import Format, record_format, table_format, text_format
 from calibration.reading.record import Record
+from calibration.reading.rows import header_of, rows_of
 
-__all__ = ["Content", "Format", "Record", "Table", "read_content", "record_format", "table_format", "text_format"]
+__all__ = [
+    "Content",
+    "Format",
+    "Record",
+    "Table",
+    "header_of",
+    "read_content",
+    "record_format",
+    "rows_of",
+    "table_format",
+    "text_format",
+]

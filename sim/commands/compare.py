@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sim.errors import UserError
 from sim.experiment import load_experiment
+from sim.paths import is_folder
 from sim.report import compare as report
 from sim.study.compare import Side, compare, play_seeds
 from sim.study.played import from_folder
@@ -44,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         raise UserError("give at least two experiments or folders, or one experiment and --vary a.b=c")
     if options.replications < 1:
         raise UserError(f"--replications {options.replications}: at least 1 run is needed")
-    if options.vary and Path(options.sides[0]).is_dir():
+    if options.vary and is_folder(Path(options.sides[0])):
         raise UserError("--vary changes an experiment: name its file first, not a folder")
     sides = [_side(path, options) for path in options.sides]
     sides += [_varied(options.sides[0], variation, options) for variation in options.vary]
@@ -53,10 +54,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _side(path: str, options: argparse.Namespace) -> Side:
-    if Path(path).is_dir():
+    if is_folder(Path(path)):
         name, played = from_folder(Path(path))
         return Side(name, [played])
-    alone = any(Path(other).is_dir() for other in options.sides)
+    alone = any(is_folder(Path(other)) for other in options.sides)
     return _played(path, options.set, "", 1 if alone else options.replications)
 
 

@@ -20,6 +20,7 @@ from sim.moe.placement import AnyPlacement, Contiguous
 from sim.moe.popularity import AnyPopularity, Uniform
 from sim.moe.routing import Routing
 from sim.moe.sampling import Sampler
+from sim.paths import located
 from sim.profiles.layers import Layers, MoeMlp
 from sim.profiles.model import Model
 from sim.profiles.params import expert_params
@@ -88,7 +89,7 @@ class Mixture(BaseModel):
         """Return this mixture with its files found from *folder*."""
         parts = {"popularity": self.popularity, "placement": self.placement}
         found = {
-            name: part.model_copy(update={"path": folder / part.path.expanduser()})
+            name: part.model_copy(update={"path": located(part.path, folder)})
             for name, part in parts.items()
             if "path" in type(part).model_fields
         }

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import sim
 from sim.errors import ProfileError, did_you_mean
+from sim.paths import is_file, is_folder, located
 from sim.profiles.base import Profile
 from sim.yamlfile import read_yaml, validate
 
@@ -107,7 +108,7 @@ def load_hardware(name: str, beside: Path | None = None) -> Hardware:
 def load_model(name: str, beside: Path | None = None) -> Model:
     """Load a model by name, or from a ``config.json`` or the folder that holds one; see `load_hardware`."""
     path = find("models", name, beside)
-    if path.is_dir() or path.suffix == ".json":
+    if is_folder(path) or path.suffix == ".json":
         from sim.profiles import huggingface
 
         return huggingface.read(path)
@@ -190,11 +191,11 @@ def find(kind: Kind, name: str, beside: Path | None = None) -> Path:
 
     Raise a `ProfileError` with the closest names if there is none.
     """
-    given = (beside or Path()) / Path(name).expanduser()
+    given = located(name, beside)
     if Path(name).suffix in (".yaml", ".yml", ".json"):
         return given
     path = next(_matches(kind, name, beside), None)
-    if path is None and kind == "models" and given.is_dir():
+    if path is None and kind == "models" and is_folder(given):
         return given
     if path is None:
         raise ProfileError(f"no profile {name!r} in {kind}{_suggestion(kind, name, beside)}")
@@ -212,7 +213,7 @@ def profile_text(kind: Kind, name: str, beside: Path | None = None) -> str:
 
 def _content(kind: Kind, name: str, beside: Path | None) -> tuple[Path, bytes]:
     path = find(kind, name, beside)
-    path = path / "config.json" if path.is_dir() else path
+    path = path / "config.json" if is_folder(path) else path
     try:
         return path, path.read_bytes()
     except OSError as problem:
@@ -222,7 +223,7 @@ def _content(kind: Kind, name: str, beside: Path | None) -> tuple[Path, bytes]:
 def load(kind: Kind, name: str, beside: Path | None = None) -> Profile:
     """Load the profile of any *kind*; raise `ProfileError` as the others do."""
     path = find(kind, name, beside)
-    modified_ns = path.stat().st_mtime_ns if path.is_file() else 0
+    modified_ns = path.stat().st_mtime_ns if is_file(path) else 0
     return _read(kind, path, modified_ns)
 
 
@@ -284,7 +285,7 @@ def _exact(kind: Kind, name: str, beside: Path | None) -> Path | None:
     if folder is None or Path(name).is_absolute() or ".." in Path(name).parts:
         return None
     path = folder / f"{name}.yaml"
-    return path if path.is_file() else None
+    return path if is_file(path) else None
 
 
 def _aliases_in(path: Path) -> list[str]:

@@ -10,7 +10,9 @@ from typing import cast
 
 from sim.errors import UserError
 from sim.experiment import Experiment
+from sim.paths import is_file, is_folder, located
 from sim.profiles.calibrated import HardwareCalibration
+from sim.profiles.huggingface.files import HEADER_LIMIT_BYTES
 from sim.profiles.library import Kind, find, load, load_engine, load_hardware, names
 from sim.simulate.pools import experiments_of
 from sim.simulate.power import BOARDS
@@ -39,7 +41,7 @@ def input_files(experiment: Experiment, find_profile: Finder = find) -> dict[str
     ProfileError
         There is no such profile.
     """
-    return {role: path for role, path in _files(experiment, find_profile) if path.is_file()}
+    return {role: path for role, path in _files(experiment, find_profile) if is_file(path)}
 
 
 def _files(experiment: Experiment, find_profile: Finder) -> Iterator[tuple[str, Path]]:
@@ -85,17 +87,17 @@ def _workload_files(experiment: Experiment, find_profile: Finder) -> Iterator[tu
     if isinstance(shape, RateShape) and shape.profile is not None:
         yield "arrivals", find_profile("workloads", shape.profile, beside)
     if isinstance(workload.arrivals, TraceArrivals):
-        trace = beside / workload.arrivals.path.expanduser()
+        trace = located(workload.arrivals.path, beside)
         yield "trace", trace
         yield from ((f"trace: {path.name}", path) for path in companions(trace))
 
 
 def _model_files(path: Path) -> Iterator[tuple[str, Path]]:
     """Yield a model's profile; for a checkpoint its config, and what tells of its tensors."""
-    if path.suffix != ".json" and not path.is_dir():
+    if path.suffix != ".json" and not is_folder(path):
         yield "model", path
         return
-    config = path / "config.json" if path.is_dir() else path
+    config = path / "config.json" if is_folder(path) else path
     yield "model", config
     beside = [config.parent / "hf_quant_config.json", config.parent / "model.safetensors.index.json"]
     for file in (*beside, *sorted(config.parent.glob("*.safetensors"))):
@@ -131,5 +133,6 @@ def _hash(path: Path, _modified_ns: int, _size: int) -> str:
     with path.open("rb") as file:
         if path.suffix == ".safetensors":
             length = file.read(8)  # of the header that follows
-            return hashlib.sha256(length + file.read(int.from_bytes(length, "little"))).hexdigest()
+            header = file.read(min(int.from_bytes(length, "little"), HEADER_LIMIT_BYTES))
+            return hashlib.sha256(length + header).hexdigest()
         return hashlib.file_digest(file, "sha256").hexdigest()

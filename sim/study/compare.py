@@ -46,7 +46,7 @@ class Side:
     def mean(self, key: str) -> float | None:
         """Return the mean of a result over the runs; None where one has none."""
         values = [run.values.get(key) for run in self.runs]
-        known = [float(value) for value in values if value is not None and math.isfinite(value)]
+        known = [float(value) for value in values if isinstance(value, int | float) and math.isfinite(value)]
         return sum(known) / len(known) if len(known) == len(values) else None
 
 

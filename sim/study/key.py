@@ -14,6 +14,7 @@ import numpy as np
 
 import sim
 from sim.experiment import Experiment
+from sim.paths import is_file, located
 from sim.profiles.library import find, profile_files
 from sim.simulate.inputs import file_hash, input_files
 
@@ -52,7 +53,7 @@ def _named(value: Any, beside: Path) -> Iterator[Path]:
     if isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _named(item, beside)
-    elif isinstance(value, str) and (path := beside / Path(value).expanduser()).is_file():
+    elif isinstance(value, str) and is_file(path := located(value, beside)):
         yield path
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,9 @@ MAX_BYTES = 2**20
 MAX_VALUES = 100_000
 """Most values after aliases are expanded: stops the "billion laughs"."""
 MAX_DEPTH = 50
+_MOST_BITS = 1023  # of a whole number that is also a float
 
+_HALVES = re.compile("[\ud800-\udfff]")
 _TAG = "tag:yaml.org,2002:"
 _CORE_TAGS = {_TAG + name for name in ("null", "bool", "int", "float", "str", "map", "seq", "merge", "timestamp")}
 
@@ -209,21 +212,32 @@ class _Plain:
         for key, value in node.value:
             if not isinstance(key, ScalarNode):
                 raise self.document.error(path, "a key must be a single word or number")
-            here = (*path, key.value)
-            if key.value in data:
+            name = self._characters(key.value, path)
+            here = (*path, name)
+            if name in data:
                 first = self.document.line_of(here)
                 self._note(key, here)
-                raise self.document.error(here, f"key {key.value!r} is there twice, first in line {first}")
-            data[key.value] = self._item(key, value, here)
+                raise self.document.error(here, f"key {name!r} is there twice, first in line {first}")
+            data[name] = self._item(key, value, here)
         return data
 
     def _scalar(self, node: ScalarNode, path: PathTuple) -> Any:
         if node.tag == _TAG + "timestamp":  # a date stays text: nothing here reads dates
             return node.value
         try:
-            return self.yaml.constructor.construct_object(node)
+            value = self.yaml.constructor.construct_object(node)
         except (ValueError, YAMLError):
             raise self.document.error(path, f"cannot read {node.value[:40]!r}") from None
+        if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+            raise self.document.error(path, f"{node.value[:20]}... is too large a number")
+        return self._characters(value, path) if isinstance(value, str) else value
+
+    def _characters(self, text: str, path: PathTuple) -> str:
+        """Return *text* with characters that JSON escapes as two halves made whole; refuse half a character."""
+        try:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16") if _HALVES.search(text) else text
+        except UnicodeDecodeError:
+            raise self.document.error(path, f"half a character in {text[:40]!a}") from None
 
 
 def shown(value: Any) -> str:

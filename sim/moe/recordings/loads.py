@@ -14,6 +14,7 @@ from sim.moe.recordings.arrays import loads_of_arrays, read_npz, read_pt
 from sim.moe.recordings.content import MAX_BYTES, as_loads, json_of, read_bytes
 from sim.moe.recordings.routes import read_routes
 from sim.moe.recordings.tensorrt_llm import read_statistics
+from sim.paths import is_folder
 
 __all__ = ["read_loads"]
 
@@ -32,7 +33,7 @@ def read_loads(path: Path) -> Floats:
     TraceError
         The file cannot be read as loads.
     """
-    reader = read_statistics if path.is_dir() else _READERS.get(path.suffix)
+    reader = read_statistics if is_folder(path) else _READERS.get(path.suffix)
     if reader is None:
         raise TraceError(f"{path.suffix or 'no suffix'}: loads are {', '.join(_READERS)}", file=str(path))
     return reader(path)

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from sim.errors import ProfileError
+from sim.paths import is_file, is_folder
 from sim.profiles.huggingface.config import Config
 
-__all__ = ["Checkpoint", "open_checkpoint"]
+__all__ = ["HEADER_LIMIT_BYTES", "Checkpoint", "open_checkpoint"]
 
 CONFIG_LIMIT_BYTES = 8 * 2**20
 """A config.json with ignore lists of thousands of modules has 1 MB."""
@@ -57,8 +58,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
         If there is no such file, or it is not a JSON object of reasonable size.
     """
     folder: Path | None = None
-    if path.is_dir() or path.name.endswith((".safetensors", ".index.json")):
-        folder = path if path.is_dir() else path.parent
+    if is_folder(path) or path.name.endswith((".safetensors", ".index.json")):
+        folder = path if is_folder(path) else path.parent
         path = folder / "config.json"
     elif path.name == "config.json":
         folder = path.parent
@@ -73,8 +74,8 @@ def _document(path: Path, limit_bytes: int) -> Config:
 
 
 def _read(path: Path, limit_bytes: int) -> bytes:
-    if not path.is_file():
-        raise ProfileError("there is no such file" if not path.exists() else "is not a file", file=str(path))
+    if not is_file(path):
+        raise ProfileError("is not a file" if is_folder(path) else "there is no such file", file=str(path))
     try:
         with path.open("rb") as file:
             content = file.read(limit_bytes + 1)

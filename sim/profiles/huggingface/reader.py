@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from sim.errors import ProfileError, did_you_mean
+from sim.paths import is_folder
 from sim.profiles.huggingface.blocks import Architecture, head_dim, hidden
 from sim.profiles.huggingface.config import Config
 from sim.profiles.huggingface.families import readers
@@ -146,7 +147,7 @@ def _dtype(text: Config, outer: Config) -> Literal["bf16", "fp16"]:
 
 
 def _name(path: Path) -> str:
-    if path.is_dir():
+    if is_folder(path):
         return path.resolve().name
     beside_config = path.name == "config.json" or path.name.endswith((".safetensors", ".index.json"))
     return path.resolve().parent.name if beside_config else path.stem

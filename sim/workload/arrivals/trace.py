@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
+from sim.paths import located
 from sim.request import Request
 from sim.units import Seconds
 from sim.workload.arrivals.base import Rate, RecordedArrivals, Slots, poisson_s
@@ -58,7 +59,7 @@ class TraceArrivals(RecordedArrivals):
         TraceError
             The file cannot be read, is of no known kind, holds no request, or has a bad row (with its line).
         """
-        trace = read_trace(beside / self.path.expanduser(), self.format, limit)
+        trace = read_trace(located(self.path, beside), self.format, limit)
         rows = trace.rows
         before = _turn_before(rows)
         tick = tick_s(np.array([row.arrival_s for place, row in enumerate(rows) if place not in before]))

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import itertools
-import json
-import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
 
 from sim.errors import TraceError, did_you_mean
 from sim.workload.traces.adapter import AUTO, Adapter, adapters
+from sim.workload.traces.file import RecordFile
 from sim.workload.traces.row import Record, TraceRow
 
 __all__ = ["Trace", "read_trace"]
-
-_GZIP_MAGIC = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +53,7 @@ def read_trace(path: Path, format: str = AUTO, limit: int | None = None) -> Trac
     TraceError
         The file cannot be read, is of no known kind, holds no request, or has a bad row (with its line).
     """
-    file = _File(path)
+    file = RecordFile(path)
     records = file.records()
     first = next(records, None)
     if first is None:
@@ -123,92 +116,3 @@ def _finished(adapter: Adapter, rows: list[TraceRow], limit: int | None) -> Trac
         for row in answered:
             row.arrival_s -= start_s
     return Trace(adapter.name, answered, failed, tuple(warnings))
-
-
-class _File:
-    """A text file of records that knows the line it is at."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.line = path, 1
-
-    def records(self) -> Iterator[Record]:
-        """Yield the records of JSON Lines, a JSON array or CSV, told apart by the first character."""
-        try:
-            with self._open() as stream:
-                first = next((line for line in iter(stream.readline, "") if line.strip()), "").lstrip()
-                stream.seek(0)
-                if first.startswith("["):
-                    yield from self._json_array(stream)
-                else:
-                    yield from self._json_lines(stream) if first.startswith("{") else self._csv(stream)
-        except (OSError, EOFError, zlib.error) as problem:
-            raise TraceError(_reason(problem), file=str(self.path)) from None
-        except UnicodeDecodeError as problem:
-            raise TraceError(f"not a text file in UTF-8: {problem.reason}", file=str(self.path)) from None
-
-    def _open(self) -> TextIO:
-        with self.path.open("rb") as stream:
-            zipped = stream.read(2) == _GZIP_MAGIC
-        if zipped:
-            return gzip.open(self.path, "rt", encoding="utf-8-sig", newline="")
-        return self.path.open(encoding="utf-8-sig", newline="")
-
-    def _json_lines(self, stream: TextIO) -> Iterator[Record]:
-        for self.line, line in enumerate(stream, start=1):
-            if line.strip():
-                yield self._json_object(line)
-
-    def _json_array(self, stream: TextIO) -> Iterator[Record]:
-        """Yield the objects of an array that is the whole file; `line` then counts them."""
-        try:
-            records: Any = json.load(stream, parse_constant=_refuse)
-        except (ValueError, RecursionError) as problem:
-            self._fail(f"not JSON: {problem}")
-        for self.line, record in enumerate(records, start=1):
-            if not isinstance(record, dict):
-                self._fail("expected one JSON object after the other")
-            yield record
-
-    def _json_object(self, line: str) -> Record:
-        try:
-            record: Any = json.loads(line, parse_constant=_refuse)
-            if "\\ud" in line.casefold():  # half of a surrogate pair is no text, and could not be written again
-                json.dumps(record, ensure_ascii=False).encode()
-        except (ValueError, RecursionError) as problem:
-            self._fail(f"not JSON: {problem}")
-        if not isinstance(record, dict):
-            self._fail("expected one JSON object a line")
-        return record
-
-    def _csv(self, stream: TextIO) -> Iterator[Record]:
-        table = csv.reader(stream, strict=True)
-        header: list[str] = []
-        try:
-            for cells in table:
-                self.line = table.line_num
-                if not any(cells):
-                    continue
-                if not header:
-                    header = [cell.strip() for cell in cells]
-                    if twice := {column for column in header if column and header.count(column) > 1}:
-                        self._fail(f"column {min(twice)!r} is there twice")
-                    continue
-                if len(cells) != len(header):
-                    self._fail(f"{len(cells)} cells under a header of {len(header)}")
-                yield {column: cell or None for column, cell in zip(header, cells, strict=True)}
-        except csv.Error as problem:
-            self.line = table.line_num
-            self._fail(f"not CSV: {problem}")
-
-    def _fail(self, message: str) -> NoReturn:
-        raise TraceError(message, file=str(self.path), line=self.line)
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not a number")
-
-
-def _reason(problem: Exception) -> str:
-    if isinstance(problem, OSError) and problem.strerror:
-        return f"cannot be read: {problem.strerror}"
-    return f"cannot be unpacked: {problem}"

@@ -6,7 +6,6 @@ which lie beside the trace in that repository; without them the prompts have no 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, ClassVar
 from sim.errors import TraceError
 from sim.request import Segment
 from sim.workload.traces.adapter import Adapter
+from sim.workload.traces.file import RecordFile
 from sim.workload.traces.row import Record, TraceRow, number, text, whole
 
 __all__ = ["RagPulse"]
@@ -91,10 +91,11 @@ def _piece_lengths(folder: Path) -> dict[int, int]:
     """Return the tokens of each piece, from lines such as ``{"passage_id": 7, "token_length": 297}``."""
     lengths: dict[int, int] = {}
     for path in sorted(folder.glob(RagPulse.companions)):
-        for line, content in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-            try:
-                piece, tokens = json.loads(content).values()
-                lengths[int(piece)] = int(tokens)
-            except (ValueError, TypeError, AttributeError):
-                raise TraceError("expected a piece and its token_length", file=str(path), line=line) from None
+        file = RecordFile(path)
+        for record in file.records():
+            match list(record.values()):
+                case [int(piece), int(tokens)] if tokens >= 0:
+                    lengths[piece] = tokens
+                case _:
+                    raise TraceError("expected a piece and its token_length", file=str(path), line=file.line)
     return lengths

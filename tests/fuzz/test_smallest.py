@@ -1,0 +1,84 @@
+"""The smallest inputs that the long run once found wrong: each is read, or refused in one line."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from fuzz.parsers import PARSERS
+
+from sim.errors import SimError, TraceError
+from sim.simulate.inputs import file_hash
+from sim.workload.traces import file, read_trace
+
+CASES = [
+    ("set", "\U0001d518=1".encode()),
+    ("set", b'name="\\ud800"'),
+    ("set", b"workload.num_requests=0x" + b"f" * 5000),
+    ("set", b"model=" + b"a" * 5000),
+    ("sweep_paths", b"s=[{:1" + b"0" * 400 + b"}]"),
+    ("deployment", b"{model: ~e, deployment: {gpu: ~f}, workload: {arrivals: {kind: trace, path: ~e}}}"),
+    ("trace_companion", b"\xda"),
+    ("trace_companion", b'{"d": 7, "": 7}\n{"": Infinity, "h": 1}'),
+    ("trace", b'[{"a": "\\ud800"}]'),
+    ("trace", b"[" * 100_000),
+    ("cases", b"case_id,engine,gpu,model,input_len,output_len,load_type,load_value,\xb1"),
+    ("cases", b"case_id,engine,gpu,model,input_len,output_len,load_type,load_value\n,llama.cpp,GB10,m,5,2,batch,inf"),
+    ("cases", b"case_id,engine,gpu,model,input_len,output_len,load_type,load_value\n,,~e,DeepSeek-R1-0528,,l,,4"),
+    ("cases", b"case_id,engine,gpu,model,input_len,output_len,load_type,load_value\n1,2,3,4,5,6,7,8,9\n"),
+    ("cases", gzip.compress(b"case_id,engine")[:-9]),
+    (
+        "kernels",
+        b"gpu,operation,dtype,m,n,k,batch,context,heads,kv_heads,head_dim,experts,top_k,ranks,bytes,seconds,source\n\x80",
+    ),
+    ("run_result", b'{"output_throughput": []}'),
+    ("run_result", b"[]"),
+    ("run_manifest", b'{"seed": null}'),
+    ("run_strides", b"PAR1"),
+]
+
+
+@pytest.mark.parametrize(("name", "content"), CASES, ids=lambda value: value if isinstance(value, str) else "")
+def test_it_is_read_or_refused_in_one_line(tmp_path, name, content):
+    parser = PARSERS[name]
+    path = tmp_path / parser.file
+    for beside, other in parser.beside().items():
+        path.with_name(beside).write_bytes(other)
+    path.write_bytes(content)
+    try:
+        parser.read(path)
+    except SimError as refusal:
+        assert "\n" not in str(refusal)  # noqa: PT017 - both outcomes are right
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\n" * (64 << 20), b"arrival_s,input_tokens,output_tokens\n" + b"0,1,1\n" * (2 << 20), b'{"a": "' * (4 << 20)],
+)
+def test_a_small_trace_does_not_unpack_to_a_large_one(tmp_path, monkeypatch, content):
+    monkeypatch.setattr(file, "ALWAYS_UNPACKED", 1 << 18)
+    path = tmp_path / "x"
+    path.write_bytes(gzip.compress(content, 9))
+    with pytest.raises(TraceError, match=r"50 times|no kind of trace|million characters"):
+        read_trace(path)
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="a file without an end is needed")
+def test_a_line_that_never_ends_is_refused():
+    with pytest.raises(TraceError, match="more than 16 million characters"):
+        read_trace(Path("/dev/zero"))
+
+
+def test_a_header_of_any_stated_length_is_hashed(tmp_path):
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(b"\xff" * 8 + b"{}")
+    assert len(file_hash(path)) == 64
+
+
+def test_an_array_of_any_length_is_read_object_by_object(tmp_path):
+    path = tmp_path / "x"
+    row = '{"arrival_s": 1, "input_tokens": 2, "output_tokens": 3, "note": "' + "x" * 1000 + '"}'
+    path.write_text("\n [" + ",\n".join([row] * 300) + "]")
+    assert len(read_trace(path).rows) == 300
+    path.write_text("[" + ",".join([row] * 300) + ",]")
+    with pytest.raises(TraceError, match=r"x:301: expected one JSON object"):
+        read_trace(path)
