@@ -149,6 +149,28 @@ def test_drafts_help_few_users_more_than_many():
     assert [point["mean_itl_ms"] for point in points[1:4:2]] == pytest.approx([5.52, 22.6], rel=0.05)
 
 
+def test_a_trained_layer_drafts_best_at_low_rates():
+    """Published: 1.63, 1.26 and 1.01 times; the gain at high rates is less than it is here."""
+    tpot = [point["median_tpot_ms"] for point in summaries("mtp")]
+    gain = [without / drafts for without, drafts in zip(tpot[::2], tpot[1::2], strict=True)]
+    assert gain[0] == pytest.approx(1.63, rel=0.05)
+    assert 1 < gain[2] < gain[0]
+
+
+def test_drafts_from_the_prompt_help_few_users():
+    """Published: 1.95 times with few users, and 5 % less where the machine is full, which is not what comes out."""
+    few, few_drafts, full, full_drafts = (point["output_throughput"] for point in summaries("ngram"))
+    assert 1.6 < few_drafts / few < 2.6
+    assert 0.9 < full_drafts / full < 1.15
+
+
+def test_swapping_is_about_as_fast_as_computing_again():
+    points = summaries("swap")
+    assert points[-1]["preemptions"] > 0
+    for again, swapped in zip(points[::2], points[1::2], strict=True):
+        assert 0.97 < again["mean_tpot_ms"] / swapped["mean_tpot_ms"] < 1.2
+
+
 def test_loading_blocks_is_faster_than_computing_them():
     points = runs("kv_offload")
     before_ms = 1e3 * points[0].setup.engine.cost.admission_delay_s(30100)
