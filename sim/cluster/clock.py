@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
+from math import inf
 
 from simpy import Environment, Event
 
@@ -34,6 +35,10 @@ class Clock(Environment):
         """Let *moment* happen at *at_s* [s], or now if that has passed; of one instant the lowest *rank* is first."""
         now_s = self.now
         heappush(self._queue, (at_s if at_s > now_s else now_s, rank, next(self._eid), moment))  # type: ignore[misc]
+
+    def peek(self) -> float:
+        """Return when the next moment comes [s]; infinite if none does."""
+        return self._queue[0][0] if self._queue else inf
 
     def run_out(self) -> None:
         """Let happen whatever is scheduled, until nothing is."""

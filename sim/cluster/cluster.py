@@ -234,7 +234,7 @@ class Cluster:
         while self._client.next_s <= self._env.now:
             self._receive(self._client.send())
         self._await_arrival()
-        if self._waits_for_batches and self._arrival is None:
+        if self._waits_for_batches and self._arrival_s == math.inf:
             for replica in self._replicas:
                 replica.wake()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,6 @@ from sim.cost.two_batches import TwoBatches
 from sim.cost.uneven_experts import UnevenExperts
 
 __all__ = ["Delay", "OperationTime", "RooflineStep"]
-
-T = TypeVar("T", float, NDArray[np.float64])
 
 
 class OperationTime(NamedTuple):
@@ -276,7 +274,13 @@ class RooflineStep:
         """Return the time from the client to the engine's queue [s]."""
         return self.delay.fixed_s + self.delay.per_prompt_token_s * input_tokens
 
-    def context_s(self, context_tokens: T, window_tokens: Sequence[T]) -> T:
+    @overload
+    def context_s(self, context_tokens: float, window_tokens: Sequence[float]) -> float: ...
+    @overload
+    def context_s(
+        self, context_tokens: NDArray[np.float64], window_tokens: Sequence[NDArray[np.float64]]
+    ) -> NDArray[np.float64]: ...
+    def context_s(self, context_tokens: Any, window_tokens: Sequence[Any]) -> Any:
         """Return the time of attending to so many tokens in the layers without a window, and in those with each [s]."""
         seconds = self._context_token_s * context_tokens
         if self.windows:

@@ -25,8 +25,10 @@ class TieredKvCache(KvCache):
     which only that one could hit, are not kept.
     """
 
-    def __init__(self, *pool: int, tiers: Sequence[Tier], write: Write, **options: Any) -> None:
-        super().__init__(*pool, **options)
+    def __init__(
+        self, num_blocks: int, block_size: int, *, tiers: Sequence[Tier], write: Write, **options: Any
+    ) -> None:
+        super().__init__(num_blocks, block_size, **options)
         self._tiers, self._through = tiers, write == "write_through"
         self._kept: list[OrderedDict[int, None]] = [OrderedDict() for _ in tiers]
 

@@ -1,88 +1,26 @@
-"""What a scheduler sees, what it decides, and the steps that schedulers share."""
+"""What a scheduler is, and the steps that schedulers share."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pydantic import Field
 
-from sim.batch import Blocked
 from sim.kv import KvCache
 from sim.policy import Policy
 from sim.request import Request, Status
-from sim.scheduler.queue import Order, Queue
+from sim.scheduler.decision import Decision
+from sim.scheduler.queue import Order
 from sim.scheduler.running import Running
+from sim.scheduler.state import State
 
-__all__ = ["Decision", "Scheduler", "State"]
+__all__ = ["Scheduler"]
 
 Chunk = Callable[[int, int], int]
 """How many tokens of a prompt an iteration computes, from the rest of it and from what is left of the budget."""
-
-
-@dataclass(slots=True)
-class State:
-    """A replica as its scheduler sees it: who waits, who runs, the KV cache, and what the scheduler noted itself.
-
-    *loads* are requests that were admitted to get their KV from another replica, and for how many tokens.
-    """
-
-    waiting: Queue
-    running: Running
-    kv: KvCache
-    notes: Any = None
-    loads: list[tuple[Request, int]] = field(default_factory=list)
-
-    def load(self, request: Request, hit: int) -> None:
-        """Admit *request*, which has its blocks: the KV of its prompt, but for *hit* tokens, is to be sent here."""
-        self.waiting.remove(request)
-        self.running.load(request)
-        self.kv.expect(request)
-        self.loads.append((request, request.remote_tokens - hit))
-        self.kv.pass_by(request, request.remote_tokens - request.computed_tokens)
-        request.remote_tokens = 0
-        request.cached_tokens -= hit  # it was looked up where the prompt was computed
-
-
-@dataclass(slots=True)
-class Decision:
-    """What one iteration computes.
-
-    Attributes
-    ----------
-    prefills
-        Requests and how many tokens of their prompts are computed.
-    decodes
-        Whether the decoding requests compute a token each; their blocks are taken.
-    preempted
-        Requests put back into the queue.
-    failed
-        Requests given up for lack of KV cache.
-    silenced, resumed
-        Of the decodes: those that stop emitting with this iteration, preempted, given up or without token budget, and
-        those that had no budget before and now have.
-    blocked
-        Why the head of the queue was not admitted, or why an arrival would not be.
-    iterations
-        How many iterations it stands at most, if it is `lasting`.
-    """
-
-    prefills: list[tuple[Request, int]] = field(default_factory=list)
-    decodes: bool = False
-    preempted: list[Request] = field(default_factory=list)
-    failed: list[Request] = field(default_factory=list)
-    silenced: list[Request] = field(default_factory=list)
-    resumed: list[Request] = field(default_factory=list)
-    blocked: Blocked = Blocked.NO
-    iterations: float = math.inf
-
-    @property
-    def lasting(self) -> bool:
-        """Whether it stands until a decode finishes, a block lacks or a request arrives that is not blocked."""
-        return self.decodes and not (self.prefills or self.silenced or self.resumed or self.preempted or self.failed)
 
 
 class Scheduler(Policy):

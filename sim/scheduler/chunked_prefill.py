@@ -8,8 +8,9 @@ from typing import Literal
 from pydantic import Field
 
 from sim.request import Request
-from sim.scheduler.base import Decision, State
+from sim.scheduler.decision import Decision
 from sim.scheduler.in_order import InOrder
+from sim.scheduler.state import State
 
 __all__ = ["ChunkedPrefill"]
 

@@ -6,7 +6,9 @@ from typing import ClassVar
 
 from sim.batch import Blocked
 from sim.request import Request
-from sim.scheduler.base import Decision, Scheduler, State
+from sim.scheduler.base import Scheduler
+from sim.scheduler.decision import Decision
+from sim.scheduler.state import State
 
 __all__ = ["InOrder"]
 

@@ -9,8 +9,9 @@ from pydantic import Field
 
 from sim.kv import KvCache
 from sim.request import Request
-from sim.scheduler.base import Decision, State
+from sim.scheduler.decision import Decision
 from sim.scheduler.in_order import InOrder
+from sim.scheduler.state import State
 
 __all__ = ["Inflight"]
 

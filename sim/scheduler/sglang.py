@@ -10,8 +10,10 @@ from pydantic import Field
 
 from sim.batch import Blocked
 from sim.request import Request
-from sim.scheduler.base import Decision, Scheduler, State
+from sim.scheduler.base import Scheduler
+from sim.scheduler.decision import Decision
 from sim.scheduler.running import Running
+from sim.scheduler.state import State
 
 __all__ = ["Sglang"]
 

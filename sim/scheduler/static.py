@@ -10,7 +10,9 @@ from pydantic import Field
 
 from sim.batch import Blocked
 from sim.request import Request
-from sim.scheduler.base import Decision, Scheduler, State
+from sim.scheduler.base import Scheduler
+from sim.scheduler.decision import Decision
+from sim.scheduler.state import State
 from sim.units import Seconds
 
 __all__ = ["Static"]

@@ -12,7 +12,9 @@ from pydantic import Field
 from sim.batch import Blocked
 from sim.kv import KvCache
 from sim.request import Request
-from sim.scheduler.base import Decision, Scheduler, State
+from sim.scheduler.base import Scheduler
+from sim.scheduler.decision import Decision
+from sim.scheduler.state import State
 
 __all__ = ["TokenBudget"]
 

@@ -1,0 +1,37 @@
+"""What a scheduler sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sim.kv import KvCache
+from sim.request import Request
+from sim.scheduler.queue import Queue
+from sim.scheduler.running import Running
+
+__all__ = ["State"]
+
+
+@dataclass(slots=True)
+class State:
+    """A replica as its scheduler sees it: who waits, who runs, the KV cache, and what the scheduler noted itself.
+
+    *loads* are requests that were admitted to get their KV from another replica, and for how many tokens.
+    """
+
+    waiting: Queue
+    running: Running
+    kv: KvCache
+    notes: Any = None
+    loads: list[tuple[Request, int]] = field(default_factory=list)
+
+    def load(self, request: Request, hit: int) -> None:
+        """Admit *request*, which has its blocks: the KV of its prompt, but for *hit* tokens, is to be sent here."""
+        self.waiting.remove(request)
+        self.running.load(request)
+        self.kv.expect(request)
+        self.loads.append((request, request.remote_tokens - hit))
+        self.kv.pass_by(request, request.remote_tokens - request.computed_tokens)
+        request.remote_tokens = 0
+        request.cached_tokens -= hit  # it was looked up where the prompt was computed
