@@ -27,6 +27,8 @@ MOST_REQUESTS = 2560
 """Requests simulated of a longer run: ten times 256 users, or twice as many as there are users."""
 OPEN_LOOP_REQUESTS = 2000
 """The same of an open loop, whose means need fewer."""
+_MANY_PER_S = 100.0
+"""Rate beyond which an open loop is simulated for as long as with this one: several answers long."""
 _CONTEXT_MARGIN = 1.1
 _ROOMIER = 0.95
 _FLAGS = ("max_num_seqs", "max_num_batched_tokens")
@@ -379,7 +381,8 @@ def _load(draft: _Draft) -> tuple[dict[str, Any], int]:
         return loop, _count(draft, given or 10 * users, max(MOST_REQUESTS, 2 * users))
     if kind == "rate":
         shape = "constant" if "constant" in case.text("arrival") else "poisson"
-        count = _count(draft, given or draft.open_loop_requests, draft.open_loop_requests)
+        most = round(draft.open_loop_requests * max(1.0, value / _MANY_PER_S))
+        count = _count(draft, given or draft.open_loop_requests, most)
         return {"kind": shape, "rate": value} | ({"max_concurrency": cap} if cap else {}), count
     raise NotModelledError(f"load type {kind!r}")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -276,12 +278,18 @@ class Experiment(_Section):
     @property
     def folder(self) -> Path:
         """Folder of the experiment's file, which its paths are relative to."""
-        return Path(self._document.file).resolve().parent
+        return _folder_of(self._document.file, os.getcwd())
 
     def error(self, path: str, message: str) -> Exception:
         """Return the error that points at the dotted *path* of the experiment's file."""
         steps = (int(step) if step.isdecimal() else step for step in path.split("."))
         return self._document.error(tuple(steps), message)
+
+
+@functools.lru_cache(maxsize=64)
+def _folder_of(file: str, current: str) -> Path:
+    """Return the folder of *file*, relative to the *current* one."""
+    return Path(current, file).resolve().parent
 
 
 def load_experiment(path: str | Path, overrides: Sequence[str] = ()) -> Experiment:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Kind",
+    "exists",
     "find",
     "load",
     "load_all_to_all",
@@ -202,6 +204,11 @@ def find(kind: Kind, name: str, beside: Path | None = None) -> Path:
     return path
 
 
+def exists(kind: Kind, name: str, beside: Path | None = None) -> bool:
+    """Tell whether there is a profile of this very *name*."""
+    return any(is_file(folder / f"{name}.yaml") for folder in _folders(kind, beside))
+
+
 def profile_text(kind: Kind, name: str, beside: Path | None = None) -> str:
     """Return a profile's file as it is written; for a model folder, its ``config.json``."""
     path, content = _content(kind, name, beside)
@@ -248,12 +255,17 @@ def _folders(kind: Kind, beside: Path | None) -> list[Path]:
     return [root / kind for root in _roots(beside)]
 
 
-def _roots(beside: Path | None) -> list[Path]:
+def _roots(beside: Path | None) -> tuple[Path, ...]:
+    return _roots_in(beside, os.getcwd())
+
+
+@functools.cache
+def _roots_in(beside: Path | None, current: str) -> tuple[Path, ...]:
     package = Path(sim.__file__).parent
     installed, checkout = package / "_profiles", package.parent / "profiles"
     own = [beside / "profiles"] if beside else []
-    roots = [*own, Path("profiles").absolute(), installed if installed.is_dir() else checkout]
-    return list(dict.fromkeys(roots))
+    roots = [*own, Path(current, "profiles"), installed if installed.is_dir() else checkout]
+    return tuple(dict.fromkeys(roots))
 
 
 def _name(path: Path, folder: Path) -> str:

@@ -13,7 +13,7 @@ from sim.experiment import Experiment
 from sim.paths import is_file, is_folder, located
 from sim.profiles.calibrated import HardwareCalibration
 from sim.profiles.huggingface.files import HEADER_LIMIT_BYTES
-from sim.profiles.library import Kind, find, load, load_engine, load_hardware, names
+from sim.profiles.library import Kind, exists, find, load, load_engine, load_hardware
 from sim.simulate.pools import experiments_of
 from sim.simulate.power import BOARDS
 from sim.simulate.prices import price_list
@@ -63,7 +63,7 @@ def _pool_files(experiment: Experiment, find_profile: Finder) -> Iterator[tuple[
         constants = constants_name(experiment, load_engine(experiment.engine.kind, beside))
         if constants is not None:
             yield "engine constants", find_profile("calibrated/engines", constants, beside)
-        if TABLE in names("calibrated/errors", beside):
+        if exists("calibrated/errors", TABLE, beside):
             yield "errors", find_profile("calibrated/errors", TABLE, beside)
     if experiment.workload.structured:
         engine = load_engine(experiment.engine.kind, beside)

@@ -23,6 +23,7 @@ from sim.profiles.engine import EngineVersion
 from sim.profiles.hardware import Hardware
 from sim.profiles.layers import MoeMlp
 from sim.profiles.library import (
+    exists,
     load_all_to_all,
     load_calibrated_engine,
     load_calibrated_hardware,
@@ -229,7 +230,7 @@ def constants_name(experiment: Experiment, engine: EngineProfile) -> str | None:
     chosen, own = experiment.engine.calibration, engine.behind or engine.name
     if chosen == "none" or not isinstance(experiment.cost_model, Roofline):
         return None
-    if chosen is None and own not in names("calibrated/engines", experiment.folder):
+    if chosen is None and not exists("calibrated/engines", own, experiment.folder):
         return None
     return chosen or own
 

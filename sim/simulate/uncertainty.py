@@ -13,7 +13,7 @@ from sim.metrics.model_error import ModelError, widest
 from sim.metrics.pools import PoolContext
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.profiles.calibrated_errors import ErrorRegime, ErrorTable, Load
-from sim.profiles.library import load_calibrated_hardware, load_engine, load_error_table, names
+from sim.profiles.library import exists, load_calibrated_hardware, load_engine, load_error_table
 from sim.simulate.pools import ReadyPool
 from sim.simulate.setup import Setup
 
@@ -55,7 +55,7 @@ def _pool_error(experiment: Experiment, setup: Setup, requests: RequestRows, str
     """Return the errors of one pool; None where the cost model is the user's own line, or drafts are verified."""
     if experiment.cost_model.kind != "roofline" or experiment.engine.speculative is not None:
         return None
-    if TABLE not in names("calibrated/errors", experiment.folder):
+    if not exists("calibrated/errors", TABLE, experiment.folder):
         return None
     table = load_error_table(TABLE, experiment.folder)
     engine = load_engine(experiment.engine.kind, experiment.folder).name
