@@ -91,7 +91,7 @@ class MemoryCase:
 
     def _whole(self, column: str) -> int | None:
         value = self.number(column)
-        return None if value is None else int(value)
+        return None if value is None or value < 1 else int(value)
 
     @property
     def measured(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class MemoryCase:
     def visible_bytes(self) -> float | None:
         """Memory that the framework saw [B]."""
         gib = self.number("gpu_mem_gib")
-        return None if gib is None else gib * GIB
+        return gib * GIB if gib is not None and gib > 0 else None
 
     def deployment(self) -> Deployment:
         """Return what was started, with the engine version's defaults for what was not logged.

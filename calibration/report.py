@@ -138,5 +138,5 @@ def fit_html(outcome: Outcome) -> str:
     page = io.StringIO()
     page.write("<!DOCTYPE html><meta charset='utf-8'><title>Fit</title>")
     page.write(f"<pre>{html.escape(fit(outcome))}</pre>")
-    page.write(to_html(figure, include_plotlyjs=True, full_html=False))
+    page.write(to_html(figure, include_plotlyjs=True, full_html=False, div_id="fit"))
     return page.getvalue()

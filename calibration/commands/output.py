@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 from sim.errors import UserError
+from sim.wholefile import clear_leftovers, write_whole
 
 __all__ = ["deliver"]
 
@@ -16,11 +16,8 @@ def deliver(text: str, path: str | None) -> None:
     if path is None:
         sys.stdout.write(text)
         return
-    temporary = Path(path).with_name(f".{Path(path).name}.{os.getpid()}")
     try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
+        clear_leftovers(Path(path).parent)
+        write_whole(Path(path), text.encode())
     except (OSError, ValueError) as problem:
         raise UserError(f"cannot write: {getattr(problem, 'strerror', None) or problem}", file=path) from None
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
 from sim.profiles.model import Model
+from sim.wholefile import write_whole
 
 __all__ = ["to_yaml"]
 
@@ -23,9 +25,10 @@ def to_yaml(model: Model, path: Path) -> None:
     yaml = YAML()
     yaml.width = WIDTH
     yaml.indent(mapping=2, sequence=4, offset=2)
+    stream = io.StringIO()
+    yaml.dump(_document(model), stream)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8") as file:
-        yaml.dump(_document(model), file)
+    write_whole(path, stream.getvalue().encode())
 
 
 def _document(model: Model) -> dict[str, Any]:

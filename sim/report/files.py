@@ -23,6 +23,7 @@ from sim.report.json import to_json
 from sim.report.perfetto import perfetto_trace
 from sim.request import Status
 from sim.simulate.inputs import file_hash
+from sim.wholefile import clear_leftovers, write_whole
 
 __all__ = ["manifest_of", "write_files", "write_run", "writable_folder"]
 
@@ -44,11 +45,12 @@ def writable_folder(path: str | Path) -> Path:
     if not str(path):
         raise UserError("the name of the folder to write into is empty")
     folder = Path(path)
-    probe = folder / f".probe.{os.getpid()}"
+    probe = folder / f".probe.servecast-{os.getpid()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe.touch()
         probe.unlink()
+        clear_leftovers(folder)
     except OSError as error:
         raise _unwritable(folder, error) from error
     return folder
@@ -161,15 +163,10 @@ def _parquet(columns: Mapping[str, Any]) -> bytes:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write *content* to a temporary file beside *path*, then put it in its place at once."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
+        write_whole(path, content)
     except OSError as error:
         raise _unwritable(path, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _unwritable(path: Path, error: OSError) -> UserError:

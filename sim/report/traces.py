@@ -6,7 +6,6 @@ import dataclasses
 import gzip
 import json
 import math
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 from sim.errors import TraceError
 from sim.request import Segment
 from sim.units import format_count, format_seconds
+from sim.wholefile import clear_leftovers, write_whole
 from sim.workload.traces import AUTO, TraceRow, read_trace, tick_s
 from sim.workload.traffic import Floats
 
@@ -158,12 +158,10 @@ def convert(path: Path, to: Path, format: str = AUTO) -> int:  # noqa: A002 - as
     content = "".join(f"{json.dumps(_canonical(row), ensure_ascii=False)}\n" for row in rows).encode()
     if to.suffix == ".gz":
         content = gzip.compress(content, mtime=0)
-    temporary = to.parent / f".{to.name}.{os.getpid()}"
     try:
-        temporary.write_bytes(content)
-        os.replace(temporary, to)
+        clear_leftovers(to.parent)
+        write_whole(to, content)
     except OSError as problem:
-        temporary.unlink(missing_ok=True)
         raise TraceError(f"cannot be written: {problem.strerror}", file=str(to)) from None
     return len(rows)
 

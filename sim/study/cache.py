@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from sim.study.outcome import Outcome
+from sim.wholefile import write_whole
 
 __all__ = ["Cache", "default_folder"]
 
@@ -44,11 +45,9 @@ class Cache:
         if self._folder is None or outcome["status"] not in _KEPT:
             return
         path = _file(self._folder, key)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps(outcome, allow_nan=False), encoding="utf-8")
-            os.replace(temporary, path)
+            write_whole(path, json.dumps(outcome, allow_nan=False).encode())
 
 
 def _file(folder: Path, key: str) -> Path:

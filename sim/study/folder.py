@@ -5,13 +5,13 @@ Every file appears whole or not at all, so a sweep can be killed at any moment a
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from sim.errors import UserError
 from sim.study.table import Row, parquet_of, rows_in
+from sim.wholefile import write_whole
 
 __all__ = ["SweepFolder"]
 
@@ -52,11 +52,9 @@ class SweepFolder:
         shutil.rmtree(self._parts, ignore_errors=True)
 
     def _write(self, path: Path, rows: Sequence[Row]) -> None:
-        temporary = path.with_name(f".{path.name}.tmp")
         try:
             path.parent.mkdir(exist_ok=True)
-            temporary.write_bytes(parquet_of(rows))
-            os.replace(temporary, path)
+            write_whole(path, parquet_of(rows))
         except OSError as error:
             raise UserError(f"cannot write: {error.strerror or error}", file=str(path)) from error
 

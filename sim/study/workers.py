@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, TypeVar
@@ -121,7 +122,9 @@ def _in_parallel(answer: Callable[[Task], Answer], tasks: Sequence[Task]) -> Ite
     """Yield the place of each task with its answer, as they finish."""
     calls = (delayed(_numbered)(answer, place, task) for place, task in enumerate(tasks))
     results: Any = Parallel(return_as="generator_unordered", batch_size=1)(calls)
-    yield from results
+    with warnings.catch_warnings():  # of results that nobody wants any more, because the folder takes no more rows
+        warnings.filterwarnings("ignore", message="[0-9]+ tasks", category=UserWarning)
+        yield from results
 
 
 def _numbered(answer: Callable[[Task], Answer], place: int, task: Task) -> tuple[int, Answer]:

@@ -209,18 +209,18 @@ def _run_file(name: str, weight: float) -> Parser:
 
 
 PARSERS: dict[str, Parser] = {
-    "experiment": Parser("x.yaml", _experiments, readers.experiment, 12, _experiment_inventor),
-    "deployment": Parser("x.yaml", _experiments, readers.deployment, 6, _experiment_inventor),
-    "workload": Parser("x.yaml", _experiments, readers.workload, 4, _experiment_inventor),
+    "experiment": Parser("x.yaml", _experiments, readers.experiment, 8, _experiment_inventor),
+    "deployment": Parser("x.yaml", _experiments, readers.deployment, 3, _experiment_inventor),
+    "workload": Parser("x.yaml", _experiments, readers.workload, 3, _experiment_inventor),
     "set": Parser("x", _settings, readers.settings, 40),
-    "sweep_paths": Parser("x", _axes, readers.sweep_paths, 30),
-    "url": Parser("x", _settings, readers.url, 6, only_own_files=True),
-    "page_yaml": Parser("x", _experiments, readers.page_yaml, 4, _experiment_inventor, only_own_files=True),
-    "config": Parser("x.json", _configs, readers.config, 160),
+    "sweep_paths": Parser("x", _axes, readers.sweep_paths, 20),
+    "url": Parser("x", _settings, readers.url, 5, only_own_files=True),
+    "page_yaml": Parser("x", _experiments, readers.page_yaml, 3, _experiment_inventor, only_own_files=True),
+    "config": Parser("x.json", _configs, readers.config, 200),
     "checkpoint": Parser(
-        "x.safetensors", seeds.safetensors, readers.checkpoint, 12, beside=lambda: {"config.json": _configs()[0]}
+        "x.safetensors", seeds.safetensors, readers.checkpoint, 8, beside=lambda: {"config.json": _configs()[0]}
     ),
-    "trace": Parser("x", _traces, readers.trace, 160),
+    "trace": Parser("x", _traces, readers.trace, 200),
     "trace_companion": Parser(
         "1_x.jsonl",
         lambda: [b'{"passage_id": 7, "token_length": 297}\n{"passage_id": 8, "token_length": 1}\n'],
@@ -228,31 +228,31 @@ PARSERS: dict[str, Parser] = {
         60,
         beside=lambda: {"trace.jsonl": _RAGPULSE},
     ),
-    "benchmark": Parser("x", _benchmarks, readers.benchmark, 30),
-    "cases": Parser("x", _benchmarks, readers.cases, 30),
+    "benchmark": Parser("x", _benchmarks, readers.benchmark, 20),
+    "cases": Parser("x", _benchmarks, readers.cases, 20),
     "memory_cases": Parser(
-        "x.csv", _start_ups, readers.memory_cases, 15, beside=lambda: {"config.json": _configs()[0]}
+        "x.csv", _start_ups, readers.memory_cases, 10, beside=lambda: {"config.json": _configs()[0]}
     ),
     "kernels": Parser("x.csv", _kernels, readers.kernels, 60),
-    "hardware": _profile("hardware", 12),
-    "models": _profile("models", 8),
-    "engines": _profile("engines", 2),
-    "workloads": _profile("workloads", 10),
-    "prices": _profile("prices", 10),
-    "apis": _profile("apis", 8),
-    "languages": _profile("languages", 8),
-    "calibrated_hardware": _profile("calibrated/hardware", 5),
-    "calibrated_engines": _profile("calibrated/engines", 5),
-    "calibrated_errors": _profile("calibrated/errors", 3),
-    "calibrated_all_to_all": _profile("calibrated/all_to_all", 5),
-    "calibrated_links": _profile("calibrated/links", 5),
-    "calibrated_power": _profile("calibrated/power", 5),
-    "hardware_used": _used("hardware", "H100-SXM-80GB", "deployment.gpu", 8),
-    "model_used": _used("models", "Qwen/Qwen3-30B-A3B", "model", 8),
-    "engine_used": _used("engines", "vllm", "engine.kind", 2),
-    "constants_used": _used("calibrated/engines", "vllm", "engine.calibration", 3),
-    "config_used": Parser("x.json", _configs, readers.used("model"), 6),
-    "answers": Parser("x.yaml", _answers, readers.answers, 8),
+    "hardware": _profile("hardware", 3),
+    "models": _profile("models", 3),
+    "engines": _profile("engines", 1),
+    "workloads": _profile("workloads", 3),
+    "prices": _profile("prices", 3),
+    "apis": _profile("apis", 3),
+    "languages": _profile("languages", 3),
+    "calibrated_hardware": _profile("calibrated/hardware", 1.5),
+    "calibrated_engines": _profile("calibrated/engines", 1),
+    "calibrated_errors": _profile("calibrated/errors", 0.6),
+    "calibrated_all_to_all": _profile("calibrated/all_to_all", 1),
+    "calibrated_links": _profile("calibrated/links", 1),
+    "calibrated_power": _profile("calibrated/power", 1.5),
+    "hardware_used": _used("hardware", "H100-SXM-80GB", "deployment.gpu", 2),
+    "model_used": _used("models", "Qwen/Qwen3-30B-A3B", "model", 2),
+    "engine_used": _used("engines", "vllm", "engine.kind", 0.7),
+    "constants_used": _used("calibrated/engines", "vllm", "engine.calibration", 0.7),
+    "config_used": Parser("x.json", _configs, readers.used("model"), 3),
+    "answers": Parser("x.yaml", _answers, readers.answers, 4),
     "loads_json": Parser("x.json", _load_tables, readers.loads, 70),
     "loads_csv": Parser("x.csv", lambda: [b"1,2,3,4\n5,6,7,8\n", *_files(SHARED / "moe", "*.csv")], readers.loads, 70),
     "loads_npy": Parser("x.npy", seeds.npy, readers.loads, 50),
@@ -261,15 +261,15 @@ PARSERS: dict[str, Parser] = {
     "loads_tensorrt": Parser("rank0.safetensors", seeds.safetensors, readers.loads, 60),
     "map_json": Parser("x.json", _maps, readers.slots, 60),
     "map_yaml": Parser(
-        "x.yaml", lambda: [b"initial_global_assignments: {0: [0, 1, 1], 1: [1, 0, 0]}\n"], readers.slots, 10
+        "x.yaml", lambda: [b"initial_global_assignments: {0: [0, 1, 1], 1: [1, 0, 0]}\n"], readers.slots, 6
     ),
-    "run_result": _run_file("result.json", 3),
-    "run_manifest": _run_file("manifest.json", 1.5),
-    "run_requests": _run_file("requests.parquet", 3),
-    "run_strides": _run_file("strides.parquet", 3),
+    "run_result": _run_file("result.json", 2),
+    "run_manifest": _run_file("manifest.json", 0.7),
+    "run_requests": _run_file("requests.parquet", 2),
+    "run_strides": _run_file("strides.parquet", 2),
     "sweep_rows": Parser("sweep.parquet", _sweep_rows, readers.sweep_folder, 10),
     "cache_entry": Parser(
-        "points/00/00.json", lambda: [_json({"status": "ok", "error": None})], readers.cache_entry, 40
+        "points/00/00.json", lambda: [_json({"status": "ok", "error": None})], readers.cache_entry, 60
     ),
 }
 """By name."""

@@ -31,7 +31,7 @@ class ShareGpt(TextAdapter):
 
     def rows(self, record: Record) -> Iterable[TraceRow]:
         """Yield the first exchange of *record*, if it is one that is used."""
-        turns = record["conversations"]
+        turns = record.get("conversations")
         if not isinstance(turns, list):
             raise ValueError(f"conversations: {turns!r} is not a list of turns")
         if len(turns) < 2 or not all(map(_said, turns[:2])):

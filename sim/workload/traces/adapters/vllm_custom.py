@@ -27,4 +27,4 @@ class VllmCustom(TextAdapter):
         """Yield the one request of *record*."""
         asked = record.get("output_tokens") is not None
         tokens = whole(record, "output_tokens") if asked else _OUTPUT_TOKENS
-        yield TraceRow(0.0, self.tokens_of(record["prompt"], "prompt"), tokens)
+        yield TraceRow(0.0, self.tokens_of(record.get("prompt"), "prompt"), tokens)
