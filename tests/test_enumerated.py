@@ -51,6 +51,14 @@ def test_the_schema_file_is_current():
     assert json.loads((ROOT / "experiment.schema.json").read_text()) == json.loads(schema_text())
 
 
+def test_reference_page_is_up_to_date():
+    page = subprocess.run(
+        [sys.executable, "-m", "sim", "schema", "--format", "markdown"], capture_output=True, text=True, check=True
+    )
+    stale = "python -m sim schema --format markdown > docs/reference.md"
+    assert (ROOT / "docs" / "reference.md").read_text() == page.stdout, stale
+
+
 @pytest.mark.parametrize(
     ("package", "base"),
     [

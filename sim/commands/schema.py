@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import Any
 
 from sim.experiment import Experiment
+from sim.report.reference import reference_page
 
 __all__ = ["add_arguments", "run", "schema_text"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add nothing: the command has no options."""
+    """Add the form."""
+    parser.add_argument(
+        "--format", choices=("json", "markdown"), default="json", help="a schema for editors, or a page to read"
+    )
 
 
-def run(_options: argparse.Namespace) -> int:
-    """Print the schema that `experiment.schema.json` holds."""
-    print(schema_text())
+def run(options: argparse.Namespace) -> int:
+    """Print the schema that `experiment.schema.json` holds, or the page `docs/reference.md`."""
+    print(schema_text() if options.format == "json" else reference_page(_schema()))
     return 0
 
 
 def schema_text() -> str:
     """Return the JSON schema of an experiment, as text."""
-    schema = Experiment.model_json_schema()
-    return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}, indent=2)
+    return json.dumps(_schema(), indent=2)
+
+
+def _schema() -> dict[str, Any]:
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Experiment.model_json_schema()}
