@@ -19,8 +19,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from calibration.serving_cases import ServingCase
 from sim.simulate import Result
 
@@ -100,9 +98,6 @@ def simulated_overload(case: ServingCase, result: Result) -> bool | None:
     summary = result.summary
     if summary.steadiness.verdict == "overloaded":
         return True
-    if not case.number("inflight_cap"):
-        # Those who came are known, unless they had to wait for a place before.
-        rate = (len(result.requests.arrival_s) - 1) / float(np.ptp(result.requests.arrival_s))
     times_s = (summary.latency[name].mean_s for name in ("ttft", "e2el"))
     return _Load(rate, len(result.traffic.requests), summary.per_second(summary.completed), *times_s).overloaded
 
