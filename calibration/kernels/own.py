@@ -42,7 +42,9 @@ _SHAPES = {
     "copy": {"bytes": "bytes"},
 }  # fmt: skip
 """Column of a row to what the problems of `calibration.kernels` call it."""
-_IMPLIED = {"prefill": {"window": 0}, "experts": {"moe_tp_size": 1, "moe_ep_size": 1, "matrices": 3}}
+_KEPT_OF_EXPERTS = ("depth", "expert_s", "spread_s")
+_ALL_ON_ONE: dict[str, float] = {"moe_tp_size": 1, "moe_ep_size": 1, "matrices": 3, "grouped": False}
+_IMPLIED: dict[str, dict[str, float]] = {"prefill": {"window": 0}, "experts": _ALL_ON_ONE}
 
 
 class OwnFit(NamedTuple):
@@ -123,10 +125,18 @@ def _problem(base: HardwareCalibration, hardware: Hardware, operation: str, key:
     makers = {
         "decode": lambda: problems.decode(hardware, key),
         "prefill": lambda: problems.prefill(hardware),
-        "experts": lambda: problems.experts(hardware, key, balanced=True),
+        "experts": lambda: _kept_parts(base, problems.experts(hardware, key, balanced=True, spread=False), key),
         "all_reduce": lambda: problems.all_reduce(hardware, key),
     }
     return makers[operation]()
+
+
+def _kept_parts(base: HardwareCalibration, problem: Problem, key: str) -> Problem:
+    """Return the *problem* of experts, without what takes more shapes than are timed: that stays as it was."""
+    known = base.experts.get(key)
+    values = {name: getattr(known, name).value if known else 0.0 for name in _KEPT_OF_EXPERTS}
+    fixed = {name: Free(value, value, value) for name, value in values.items()}
+    return replace(problem, free={**problem.free, **fixed})
 
 
 def _copy(hardware: Hardware, table: Table) -> ElementwiseConstants:

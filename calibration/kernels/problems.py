@@ -35,7 +35,18 @@ from sim.profiles.calibrated import (
 from sim.profiles.hardware import Hardware
 from sim.profiles.quantization import bytes_per_element
 
-__all__ = ["Free", "Problem", "all_reduce", "decode", "experts", "gemm", "latent_decode", "latent_prefill", "prefill"]
+__all__ = [
+    "Free",
+    "Problem",
+    "all_reduce",
+    "decode",
+    "experts",
+    "gemm",
+    "grouped",
+    "latent_decode",
+    "latent_prefill",
+    "prefill",
+]
 
 Seconds = NDArray[np.float64]
 Constants = TypeVar("Constants", bound=BaseModel)
@@ -181,12 +192,20 @@ def latent_prefill(hardware: Hardware) -> Problem:
     return Problem(PrefillConstants, _prefill_free(), predict)
 
 
-def experts(hardware: Hardware, dtype: str, *, balanced: bool) -> Problem:
+def experts(hardware: Hardware, dtype: str, *, balanced: bool, spread: bool) -> Problem:
     """Return the problem of routed experts of *dtype*, or of weights and inputs such as ``mxfp4+fp8``.
 
-    Balanced routing touches as many experts as it can.
+    Balanced routing touches as many experts as it can. Without rows that are *spread* over ranks, nothing is known of
+    what that costs.
     """
-    free = {**_ROOFLINE, "row": Free(1.0, 1e-3, 30.0), "sort": Free(1.0, 1e-3, 30.0)}
+    free = {
+        **_ROOFLINE,
+        "row": Free(1.0, 1e-3, 30.0),
+        "sort": Free(1.0, 1e-3, 30.0),
+        "depth": Free(0.1, 1e-3, 30.0),
+        "expert_s": Free(1e-7, 1e-10, 1e-5),
+        "spread_s": Free(5e-6, 1e-8, 3e-4) if spread else _FIXED_ZERO,
+    }
 
     def predict(constants: ExpertConstants, shapes: pd.DataFrame) -> Seconds:
         table = {dtype: constants, "bf16": constants}
@@ -195,18 +214,43 @@ def experts(hardware: Hardware, dtype: str, *, balanced: bool) -> Problem:
         tokens, ranks, top_k, count = (
             _floats(shapes[name]) for name in ("num_tokens", "moe_ep_size", "topk", "num_experts")
         )
-        touched = (
-            np.minimum(count, tokens * top_k) / ranks
-            if balanced
-            else np.asarray([distinct_experts(*row) for row in zip(count, top_k, tokens, strict=True)]) / ranks
+        touched, crowding = _even(count, top_k, tokens, ranks, balanced=balanced)
+        of_groups = grouped(count, top_k, tokens, ranks)
+        touched, crowding = (
+            np.where(shapes.grouped, theirs, ours) for theirs, ours in zip(of_groups, (touched, crowding), strict=True)
         )
         inner = _floats(shapes.inter_size) / _floats(shapes.moe_tp_size)
-        grouped: Any = Experts(
+        product: Any = Experts(
             "", 1, count, top_k, _floats(shapes.hidden_size), inner, _floats(shapes.matrices), ranks, 1, rates  # type: ignore[arg-type]
         )
-        return np.asarray(grouped.demand_of(tokens, touched).seconds)
+        return np.asarray(product.demand_of(tokens, touched, crowding).seconds)
 
     return Problem(ExpertConstants, free, predict)
+
+
+def _even(
+    count: Seconds, top_k: Seconds, tokens: Seconds, ranks: Seconds, *, balanced: bool
+) -> tuple[Seconds, Seconds]:
+    chosen = (
+        np.minimum(count, tokens * top_k)
+        if balanced
+        else np.asarray([distinct_experts(*row) for row in zip(count, top_k, tokens, strict=True)])
+    )
+    return np.maximum(chosen / ranks, 1.0), np.ones_like(ranks)
+
+
+def grouped(count: Any, top_k: Any, tokens: Any, ranks: Any) -> tuple[Seconds, Seconds]:
+    """Return touched experts and crowding of the first rank, which is measured, where "balanced" passes a router.
+
+    DeepSeek's own keeps a token within 4 of 8 groups: the first four for all tokens, as their scores are equal. So half
+    of a token's choices are as even as asked for within half of the experts, and the other half are ties, which fall
+    to the very first experts. Without this, rows on one rank would read weights 1.5 times faster than the memory can.
+    """
+    held, half = count / ranks, top_k / 2
+    spread = np.minimum(held, count / 2) / (count / 2)
+    touched = np.maximum(np.minimum(count / 2, tokens * half) * spread, np.minimum(half, held))
+    rows = tokens * half * (spread + np.minimum(1.0, held / half))
+    return np.maximum(touched, 1.0), rows * ranks / (tokens * top_k)
 
 
 def all_reduce(hardware: Hardware, ranks: int) -> Problem:

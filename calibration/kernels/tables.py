@@ -101,6 +101,8 @@ def experts(folder: Path, system: str, dtype: str, engines: tuple[str, ...]) -> 
     Without kernels that ran fewer than a quarter of the rows: engines switch to them for a few shapes. Experts of
     Nemotron (22 of 512, or 6 with width 1856) have no gate. Without balanced rows, those of the mildest skew
     are taken. SGLang's are taken on one rank only: spread, it has kernels of its own.
+
+    DeepSeek's rows (256 experts, 7,168 wide) are `grouped`: see `calibration.kernels.problems.grouped`.
     """
     rows = _read(folder / f"moe_{system}.csv.gz")
     rows = rows[(rows["dtype"] == dtype) & rows.backend_name.isin(engines)]
@@ -110,7 +112,8 @@ def experts(folder: Path, system: str, dtype: str, engines: tuple[str, ...]) -> 
     gateless = (rows.topk == 22) | ((rows.topk == 6) & (rows.inter_size == 1856))
     rows = rows.assign(matrices=np.where(gateless, 2, 3))
     shape = ["num_tokens", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size", "moe_ep_size"]
-    shape.append("matrices")
+    rows = rows.assign(grouped=(rows.num_experts == 256) & (rows.hidden_size == 7168))
+    shape += ["matrices", "grouped"]
     return _table(rows, usual & (rows.distribution == routing), shape, f"moe_{system}", f"{dtype} {routing}", engines)
 
 

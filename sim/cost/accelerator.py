@@ -79,7 +79,10 @@ class PrefillRates(NamedTuple):
 
 
 class ExpertRates(NamedTuple):
-    """Grouped products: passes over one element of own rows, and of the rows of all ranks [s]."""
+    """Grouped products: passes over one element of own rows, and of the rows of all ranks [s].
+
+    *depth_columns* are the columns of a matrix that all processors together read before they are busy.
+    """
 
     flops_per_s: float
     bytes_per_s: float
@@ -88,6 +91,9 @@ class ExpertRates(NamedTuple):
     row_s: float
     sort_s: float
     weight_bytes: float
+    depth_columns: float
+    expert_s: float
+    spread_s: float
 
 
 class Protocol(NamedTuple):
@@ -172,6 +178,9 @@ class Accelerator:
             row_s=constants.row.value * element_s,
             sort_s=constants.sort.value * 2.0 * element_s,
             weight_bytes=bytes_per_element(weights),
+            depth_columns=constants.depth.value * _TILE * self.processors,
+            expert_s=self._launch(constants.expert_s.value),
+            spread_s=self._launch(constants.spread_s.value),
         )
 
     def decode(self, kv: str, *, latent: bool = False) -> DecodeRates:
@@ -230,6 +239,12 @@ class Accelerator:
         return self.hardware.processors or _PROCESSORS
 
     @property
+    def joined(self) -> int:
+        """Accelerators that an own link can join: those of a node, or of a whole rack."""
+        link = self.hardware.interconnect
+        return (link.joins if link is not None else None) or self.hardware.gpus_per_node
+
+    @property
     def _sixteen_bits(self) -> str:
         return next((dtype for dtype in (*_SIXTEEN_BITS, "fp32") if dtype in self.hardware.peak_flops), "bf16")
 
@@ -258,7 +273,7 @@ class Accelerator:
     def _linked(self, ranks: int) -> Link | None:
         """Return the accelerators' own link if it joins *ranks*."""
         link = self.hardware.interconnect
-        return link if link is not None and ranks <= (link.joins or self.hardware.gpus_per_node) else None
+        return link if link is not None and ranks <= self.joined else None
 
     def _through_host(self, ranks: int) -> bool:
         """Tell whether *ranks* of a node meet on PCIe, unless they do so in the benchmark of their own constants."""

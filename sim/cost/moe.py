@@ -23,9 +23,11 @@ def distinct_experts(experts: int, top_k: int, tokens: float) -> float:
 class Experts:
     """The grouped products of one rank's routed experts in one layer, evenly loaded.
 
-    * compute and memory overlap: the products of the rank's rows; the weights of the experts touched;
-    * fixed: the launch; passes over inputs, outputs and the inner activations of the rank's rows; and passes
-      over the inputs of *all* rows, which every rank sorts (this is what keeps wide EP from scaling).
+    * compute and memory overlap: the products of the rank's rows; the weights of the experts touched, and of the
+      first columns, which are read while processors wait;
+    * fixed: the launch, longer where experts are spread; some time for each expert touched; passes over inputs,
+      outputs and the inner activations of the rank's rows; and passes over the inputs of *all* rows, which every
+      rank sorts (this is what keeps wide EP from scaling).
 
     Attributes
     ----------
@@ -56,7 +58,8 @@ class Experts:
     def demand(self, work: Work) -> Demand:
         """Return what an evenly loaded rank asks for."""
         tokens = work.tokens * self.replicas
-        return self.demand_of(tokens, distinct_experts(self.experts, self.top_k, tokens) / self.ranks)
+        touched = distinct_experts(self.experts, self.top_k, tokens) / self.ranks
+        return self.demand_of(tokens, max(touched, 1.0))  # the slowest rank has one at least
 
     def demand_of(self, tokens: float, touched: float, crowding: float = 1.0) -> Demand:
         """Return what a rank asks for, given the tokens of all ranks and how many of its experts they touch.
@@ -68,9 +71,11 @@ class Experts:
         rows = all_rows / self.ranks * crowding
         sorted_rows = all_rows if self.gathered else rows
         row_elements = 2 * self.hidden + self.matrices * self.intermediate
+        read_params = touched * expert_params + self.matrices * self.hidden * rates.depth_columns
+        launch_s = rates.launch_s + touched * rates.expert_s + rates.spread_s * (self.ranks > 1)
         return Demand(
             compute_s=2.0 * rows * expert_params / rates.flops_per_s,
-            memory_s=touched * expert_params * rates.weight_bytes / rates.bytes_per_s,
+            memory_s=read_params * rates.weight_bytes / rates.bytes_per_s,
             sharpness=rates.sharpness,
-            fixed_s=rates.launch_s + rows * row_elements * rates.row_s + sorted_rows * self.hidden * rates.sort_s,
+            fixed_s=launch_s + rows * row_elements * rates.row_s + sorted_rows * self.hidden * rates.sort_s,
         )

@@ -96,6 +96,9 @@ class PrefillConstants(_Part):
     fit: Fit
 
 
+_NONE = Constant(value=0.0, bounds=(0.0, 0.0), status="fixed")
+
+
 class ExpertConstants(_Part):
     """The grouped products of routed experts; the terms are those of `sim.cost.moe`."""
 
@@ -105,6 +108,9 @@ class ExpertConstants(_Part):
     launch_s: Constant = Field(description="Fixed time of all its kernels inside a CUDA graph [s].")
     row: Constant = Field(description="Passes over the 16-bit activations of the rank's own rows.")
     sort: Constant = Field(description="Passes over the 16-bit inputs of the rows of all ranks, in and out.")
+    depth: Constant = Field(_NONE, description="Tiles of 128 columns that each processor reads before it is busy.")
+    expert_s: Constant = Field(_NONE, description="Fixed time of each expert that is touched [s].")
+    spread_s: Constant = Field(_NONE, description="Fixed time more where experts are spread over ranks [s].")
     fit: Fit
 
 
