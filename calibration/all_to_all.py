@@ -1,14 +1,14 @@
-"""Fits the constants of DeepEP's exchanges to its published benchmarks: ``python -m calibration.all_to_all FOLDER``.
+"""Fits the constants of libraries that exchange tokens: ``python -m calibration.all_to_all FOLDER [NAME]``.
 
-Both modes are ``launch + bytes / rate``; the bytes are those that leave the rank (one node) or its node (several).
-Rates are shares of NVLink 4 (450 GB/s a direction) or of a 400 Gb/s network card. Every second row is held out.
+Every phase is ``launch + bytes / rate``; the bytes are those that leave the rank (one node) or its node (several).
+Rates are shares of the accelerator's own link or of its network card. Every second row is held out.
 """
 
 from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-__all__ = ["fit"]
+from sim.profiles.library import load_hardware
+
+__all__ = ["LIBRARIES", "fit"]
 
 Floats = NDArray[np.float64]
 
+_SOURCE = "aiconfigurator-core 0.12.0 (NVIDIA, Apache-2.0)"
 _RANKS_OF_NODE = 8
-_LINK_BYTES_PER_S = 450e9
-_NETWORK_BYTES_PER_S = 50e9
 _ELEMENT_BYTES = {"dispatch": 1.0, "combine": 2.0}
 _ROUTED_NODES = 4
 """DeepSeek's router lets a token go to 4 groups, and the benchmark makes every node a group."""
@@ -31,43 +32,57 @@ _MODES = {
     "low_latency": ("wideep_deepep_ll", "{}_avg_t_us"),
     "high_throughput": ("wideep_deepep_normal", "{}_transmit_us"),
 }
+_FIRST = "H100-SXM-80GB"
+"""Whose shares hold where an accelerator has none of its own, and between nodes."""
+_OTHERS = {
+    "H200-SXM-141GB": "h200_sxm",
+    "B200-SXM-180GB": "b200_sxm",
+    "B300-SXM-288GB": "b300_sxm",
+    "GB200-NVL72": "gb200",
+    "GB300-NVL72": "gb300",
+}
+_NVLINK_BYTES = {"bfloat16": 2.0, "fp8": 1.0, "nvfp4": 0.5625}
+_FEWEST_RANKS = 4
+"""Of two ranks, each sends half of its tokens to itself, at another rate."""
 
 
-def fit(folder: Path) -> dict[str, Any]:
-    """Return the fields of the profile, from the tables in *folder*."""
+def fit(folder: Path, library: str = "deepep") -> dict[str, Any]:
+    """Return the fields of the profile of *library*, from the tables in *folder*."""
+    return LIBRARIES[library](folder)
+
+
+def _deepep(folder: Path) -> dict[str, Any]:
+    own = {name: {mode: dict(_by_nodes(mode, folder, name, system)) for mode in _MODES}
+           for name, system in _OTHERS.items()}  # fmt: skip
     return {
         "name": "deepep",
-        "sources": {"all": "aiconfigurator-core 0.12.0 (NVIDIA, Apache-2.0): wideep_deepep_ll, wideep_deepep_normal"},
-        "notes": "Fitted on H100; shares of the link carry over. Benchmarks route evenly; 20 or 24 SMs for throughput.",
-        **{mode: dict(_by_nodes(mode, folder)) for mode in _MODES},
+        "sources": {"all": f"{_SOURCE}: wideep_deepep_ll, wideep_deepep_normal"},
+        "notes": "Fitted on H100, whose shares of the link carry over, and on five others within a node. Benchmarks"
+        " route evenly; 20 or 24 SMs for throughput.",
+        **{mode: dict(_by_nodes(mode, folder, _FIRST, "h100_sxm")) for mode in _MODES},
+        "accelerators": own,
     }
 
 
-def _by_nodes(mode: str, folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _by_nodes(mode: str, folder: Path, accelerator: str, system: str) -> Iterator[tuple[int, dict[str, Any]]]:
     table, column = _MODES[mode]
-    path = folder / f"{table}.csv.gz"
+    path, hardware = folder / f"{table}.csv.gz", load_hardware(accelerator)
     rows = pd.read_csv(path)
-    rows = rows[rows.system == "h100_sxm"]
+    rows = rows[rows.system == system]
     if "dispatch_sms" in rows:
         rows = rows[(rows.dispatch_sms >= 20) & (rows.combine_sms >= 20)]
+    assert hardware.interconnect is not None
+    assert hardware.nic_bytes_per_s is not None
     for nodes in sorted(set(rows.node_num.tolist())):
         some = rows[rows.node_num == nodes]
-        errors: list[Floats] = []
-        constants: dict[str, Any] = {}
-        for phase, element_bytes in _ELEMENT_BYTES.items():
-            moved = _copies(mode, nodes, some.num_topk.to_numpy(float)) * some.num_token * some.hidden_size
-            seconds = some[column.format(phase)].to_numpy(float) * 1e-6
-            link = _NETWORK_BYTES_PER_S if nodes > 1 else _LINK_BYTES_PER_S
-            constants[phase], error = _line(moved.to_numpy(float) * element_bytes / link, seconds)
-            errors.append(error)
-        constants["fit"] = {
-            "source": f"{table}: h100_sxm, {nodes} nodes",
-            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-            "rows": 2 * len(some),
-            "median_error": round(float(np.median(np.concatenate(errors))), 4),
-            "p90_error": round(float(np.quantile(np.concatenate(errors), 0.9)), 4),
+        link = hardware.nic_bytes_per_s if nodes > 1 else hardware.interconnect.bytes_per_s
+        copies = _copies(mode, nodes, some.num_topk.to_numpy(float))
+        sent = (copies * some.num_token * some.hidden_size).to_numpy(float)
+        phases = {
+            phase: (sent * element_bytes / link, some[column.format(phase)].to_numpy(float) * 1e-6)
+            for phase, element_bytes in _ELEMENT_BYTES.items()
         }
-        yield nodes, constants
+        yield nodes, _constants(phases, f"{table}: {system}, {nodes} nodes", path)
 
 
 def _copies(mode: str, nodes: int, top_k: Floats) -> Floats:
@@ -78,8 +93,56 @@ def _copies(mode: str, nodes: int, top_k: Floats) -> Floats:
         return top_k * away
     if nodes > 1:
         return np.minimum(min(nodes, _ROUTED_NODES), top_k) * away
-    reached: Floats = ranks * (1.0 - (1.0 - 1.0 / ranks) ** top_k) * away
+    return _reached(ranks, top_k) * away
+
+
+def _reached(ranks: Any, top_k: Any) -> Floats:
+    """Return on how many of *ranks* even and independent choices are."""
+    reached: Floats = ranks * (1.0 - (1.0 - 1.0 / ranks) ** top_k)
     return reached
+
+
+def _nvlink(folder: Path) -> dict[str, Any]:
+    """Return TensorRT-LLM's kernels within one NVLink domain; what prepares a dispatch counts with it."""
+    path = folder / "trtllm_alltoall.csv.gz"
+    rows = pd.read_csv(path)
+    rows = rows[(rows.kernel_source == "NVLinkTwoSided") & (rows.moe_ep_size >= _FEWEST_RANKS)]
+    shape = ["moe_dtype", "moe_ep_size", "num_tokens", "hidden_size", "topk"]
+    step = rows.groupby(shape).cumcount()  # prepare, dispatch, combine; for NVFP4 also a combine of fewer bits
+    measured = rows.assign(step=step, seconds=rows.latency * 1e-3)
+    some = measured.pivot_table(index=shape, columns="step", values="seconds").reset_index()
+    link = load_hardware("GB200-NVL72").interconnect
+    assert link is not None
+    ranks = some.moe_ep_size.to_numpy(float)
+    sent = _reached(ranks, some.topk.to_numpy(float)) * (1.0 - 1.0 / ranks) * some.num_tokens * some.hidden_size
+    ideal_s = np.asarray(sent, dtype=np.float64) / link.bytes_per_s
+    phases = {
+        "dispatch": (ideal_s * some.moe_dtype.map(_NVLINK_BYTES).to_numpy(float), (some[0] + some[1]).to_numpy(float)),
+        "combine": (ideal_s * 2.0, some[2].to_numpy(float)),
+    }
+    return {
+        "name": "trtllm-nvlink",
+        "sources": {"all": f"{_SOURCE}: trtllm_alltoall"},
+        "notes": "TensorRT-LLM's NVLinkTwoSided kernels, fitted on 4 to 64 ranks of a GB200 NVL72 with even routing.",
+        "high_throughput": {1: _constants(phases, "trtllm_alltoall: gb200, 4 to 64 ranks", path)},
+    }
+
+
+LIBRARIES: dict[str, Callable[[Path], dict[str, Any]]] = {"deepep": _deepep, "trtllm-nvlink": _nvlink}
+
+
+def _constants(phases: dict[str, tuple[Floats, Floats]], source: str, path: Path) -> dict[str, Any]:
+    """Fit each phase to its ideal times and seconds; the errors are of the rows that no fit saw."""
+    fitted = {phase: _line(*times) for phase, times in phases.items()}
+    errors = np.concatenate([error for _, error in fitted.values()])
+    summary = {
+        "source": source,
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "rows": sum(len(seconds) for _, seconds in phases.values()),
+        "median_error": round(float(np.median(errors)), 4),
+        "p90_error": round(float(np.quantile(errors, 0.9)), 4),
+    }
+    return {phase: constants for phase, (constants, _) in fitted.items()} | {"fit": summary}
 
 
 def _line(ideal_s: Floats, seconds: Floats) -> tuple[dict[str, Any], Floats]:
@@ -107,4 +170,4 @@ def _constant(value: float, stderr: float, bounds: tuple[float, float]) -> dict[
 if __name__ == "__main__":
     from ruamel.yaml import YAML
 
-    YAML().dump(fit(Path(sys.argv[1])), sys.stdout)
+    YAML().dump(fit(Path(sys.argv[1]), *sys.argv[2:]), sys.stdout)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from sim.cost.operation import Demand, Work
+from sim.errors import ConfigError
 from sim.moe.expert_load import ExpertLoad
-from sim.profiles.calibrated_all_to_all import AllToAllCalibration
+from sim.profiles.calibrated_all_to_all import AllToAllCalibration, Direction, Mode
 
 __all__ = ["DIRECTIONS", "Exchange", "Library", "Line", "Path", "Reach"]
 
@@ -20,8 +21,6 @@ COMBINED_BYTES = 2.0
 TAKEN_PROCESSORS = 20
 """Processors that the mode of high throughput keeps beside other work (vLLM ``VLLM_DBO_COMM_SMS``: 20)."""
 
-Mode = Literal["low_latency", "high_throughput"]
-Direction = Literal["dispatch", "combine"]
 DIRECTIONS: tuple[Direction, ...] = ("dispatch", "combine")
 
 
@@ -68,14 +67,15 @@ class Path(NamedTuple):
     ----------
     elements, element_bytes
         Length of its vector, and what an element of it takes on the way there [B].
-    processors
-        Processors of the accelerator.
+    accelerator, processors
+        Its name, and into how many units it is divided.
     """
 
     reach: Reach
     elements: int
     element_bytes: float
     link_bytes_per_s: float
+    accelerator: str
     processors: int
 
 
@@ -148,13 +148,17 @@ class Library:
 
     def lines(self, path: Path, direction: Direction) -> tuple[Line, ...]:
         """Return the times of one direction of *path*."""
-        modes: dict[Mode, float] = {"low_latency": LOW_LATENCY_TOKENS + 1.0, "high_throughput": math.inf}
-        if self.mode != "auto":
-            modes = {self.mode: math.inf}
+        modes: dict[Mode, float] = {"high_throughput": math.inf}
+        if self.mode == "low_latency":
+            modes = {"low_latency": math.inf}
+        elif self.mode == "auto" and self.calibration.tables("low_latency", path.accelerator):
+            modes = {"low_latency": LOW_LATENCY_TOKENS + 1.0, **modes}
         return tuple(self._line(mode, below, path, direction) for mode, below in modes.items())
 
     def _line(self, mode: Mode, below_tokens: float, path: Path, direction: Direction) -> Line:
-        table = self.calibration.low_latency if mode == "low_latency" else self.calibration.high_throughput
+        table = self.calibration.tables(mode, path.accelerator)
+        if not table:
+            raise ConfigError(f"{self.calibration.name} has no mode {mode}", path="engine.all_to_all.mode")
         nodes = path.reach.all_nodes
         constants = table[min((known for known in table if known >= nodes), default=max(table))].of(direction)
         element_bytes = path.element_bytes if direction == "dispatch" else COMBINED_BYTES

@@ -9,7 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from sim.profiles.base import Profile
 from sim.profiles.calibrated import Constant, Fit
 
-__all__ = ["AllToAllCalibration", "ExchangeConstants", "PhaseConstants"]
+__all__ = ["AllToAllCalibration", "Direction", "ExchangeConstants", "Mode", "PhaseConstants"]
+
+Mode = Literal["low_latency", "high_throughput"]
+Direction = Literal["dispatch", "combine"]
 
 
 class _Part(BaseModel):
@@ -30,15 +33,29 @@ class ExchangeConstants(_Part):
     combine: PhaseConstants
     fit: Fit
 
-    def of(self, direction: Literal["dispatch", "combine"]) -> PhaseConstants:
+    def of(self, direction: Direction) -> PhaseConstants:
         """Return those of one direction."""
         return self.dispatch if direction == "dispatch" else self.combine
 
 
-class AllToAllCalibration(Profile):
-    """What a library reaches of the links, by its mode and the number of nodes."""
-
-    low_latency: dict[int, ExchangeConstants] = Field(description="One message for each expert of a token; by nodes.")
-    high_throughput: dict[int, ExchangeConstants] = Field(
-        description="One message for each rank of a token, over a network for each node; by nodes."
+class _Modes(_Part):
+    low_latency: dict[int, ExchangeConstants] = Field(
+        {}, description="One message for each expert of a token; by nodes."
     )
+    high_throughput: dict[int, ExchangeConstants] = Field(
+        min_length=1, description="One message for each rank of a token, over a network for each node; by nodes."
+    )
+
+
+class AllToAllCalibration(Profile):
+    """What a library reaches of the links, by its mode and the number of nodes; `low_latency` may be missing."""
+
+    low_latency: dict[int, ExchangeConstants] = Field({}, description="As of an accelerator.")
+    high_throughput: dict[int, ExchangeConstants] = Field(min_length=1, description="As of an accelerator.")
+    accelerators: dict[str, _Modes] = Field({}, description="Own constants of some; what they lack is as above.")
+
+    def tables(self, mode: Mode, accelerator: str) -> dict[int, ExchangeConstants]:
+        """Return the constants of *mode* by nodes; none where the library lacks it."""
+        own: dict[int, ExchangeConstants] = getattr(self.accelerators.get(accelerator), mode, {})
+        common: dict[int, ExchangeConstants] = getattr(self, mode)
+        return common | own
