@@ -32,6 +32,7 @@ _MANY_PER_S = 100.0
 _CONTEXT_MARGIN = 1.1
 _ROOMIER = 0.95
 _FLAGS = ("max_num_seqs", "max_num_batched_tokens")
+_INFERENCEX_PATIENCE = 60
 _TENSORRT_TOKENS = 8192
 """Default of max_num_tokens."""
 _SHAREGPT_SIGMA = (1.2, 1.0)
@@ -248,6 +249,9 @@ def _scheduler(draft: _Draft, of_version: str) -> dict[str, Any]:
     flags = {flag: case.whole(flag) for flag in _FLAGS}
     if kind == "inflight" and flags["max_num_batched_tokens"] is None:
         flags["max_num_batched_tokens"] = _whole_prompts(draft)
+    if kind == "inflight" and _ranks(draft).dp > 1 and case.name.startswith("sil"):
+        draft.assumed.append("prompts wait for those of other attention ranks, as InferenceX sets attention_dp_config")
+        flags["attention_dp_timeout_iters"] = _INFERENCEX_PATIENCE
     return {"kind": kind} | {flag: value for flag, value in flags.items() if value is not None}
 
 

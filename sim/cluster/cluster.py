@@ -21,6 +21,7 @@ from sim.cluster.keeper import Keeper
 from sim.cluster.link import Link
 from sim.cluster.lockstep import Lockstep, Rank
 from sim.cluster.meter import Meter
+from sim.cluster.rebalanced import Rebalanced
 from sim.cluster.recovery import begin_again
 from sim.cluster.replica import Replica
 from sim.cluster.reports import Reports
@@ -190,19 +191,23 @@ class Cluster:
     def _servers(self, pool: Pool, first: int, meter: Meter | None) -> Sequence[Replica]:
         """Return what the router sees of a new replica: itself, or its attention ranks, numbered from *first* on."""
         number = pool.engine.attention_ranks
+        rebalances = pool.engine.cost.rebalances
+        placed = None if rebalances is None else Rebalanced(rebalances)
         if number == 1:
-            return [self._replica(pool, first, Replica, meter)]
-        ranks = [self._replica(pool, first + index, Rank, meter) for index in range(number)]
-        Lockstep(self._env, ranks)
+            return [self._replica(pool, first, Replica, meter, placed)]
+        ranks = [self._replica(pool, first + index, Rank, meter, placed) for index in range(number)]
+        Lockstep(self._env, ranks, placed)
         return ranks
 
-    def _replica(self, pool: Pool, index: int, kind: type[R], meter: Meter | None) -> R:
+    def _replica(
+        self, pool: Pool, index: int, kind: type[R], meter: Meter | None, placed: Rebalanced | None
+    ) -> R:
         engine, fleet, stages = pool.engine, self._fleets[pool.service, pool.role], self._stages.get(pool.service)
         return kind(
             self._env,
             index,
             engine.scheduler,
-            engine.cost,
+            placed or engine.cost,
             engine.kv_cache(),
             engine.running(),
             self._log,

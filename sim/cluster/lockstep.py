@@ -14,6 +14,7 @@ from simpy import Event
 
 from sim.batch import Batch
 from sim.cluster.clock import BEGINNINGS, ENDS, Clock, Moment
+from sim.cluster.rebalanced import Rebalanced
 from sim.cluster.replica import Replica
 from sim.cluster.stride import Stride
 from sim.cost import Pace
@@ -26,6 +27,26 @@ class Rank(Replica):
     """One attention rank, which asks its *group* to begin and to cut strides."""
 
     group: Lockstep
+
+    @property
+    def patience(self) -> int:
+        """Iterations for which its prompts wait until all ranks have some; 0: they do not."""
+        return self._scheduler.patience
+
+    @property
+    def has_prompts(self) -> bool:
+        """Whether anybody waits here for whom there is a place."""
+        places = getattr(self._scheduler, "max_num_seqs", math.inf)
+        return bool(self._state.waiting) and len(self._state.running) < places
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether anybody decodes here."""
+        return self._state.running.decoding > 0
+
+    def hold(self, *, held: bool) -> None:
+        """Admit nobody while *held*."""
+        self._state.held = held
 
     def decide(self) -> Decision | None:
         """Return what it computes next; None if it has no requests, or only such that wait for KV."""
@@ -73,6 +94,9 @@ class Rank(Replica):
     def _cut(self, stride: Stride) -> None:
         self.group.cut()
 
+    def _passed(self, iterations: int) -> None:
+        """Leave it to the group to count iterations."""
+
     def _halt(self) -> None:
         self.group.halt()
 
@@ -80,10 +104,13 @@ class Rank(Replica):
 class Lockstep:
     """The attention ranks of one replica."""
 
-    def __init__(self, env: Clock, ranks: Sequence[Rank]) -> None:
-        self._env, self._ranks = env, ranks
+    def __init__(self, env: Clock, ranks: Sequence[Rank], placed: Rebalanced | None = None) -> None:
+        self._env, self._ranks, self._placed = env, ranks, placed
         self._stride: Stride | None = None
         self._next: Moment | None = None
+        self._prefills = False
+        self._patience = ranks[0].patience
+        self._waited = 0  # iterations since prompts were last computed, or could have been
         for rank in ranks:
             rank.group = self
 
@@ -119,24 +146,46 @@ class Lockstep:
     def _begin(self, _moment: Event) -> None:
         """Let every rank schedule, ask what the slowest costs, and let time pass until all are done."""
         self._next = None
+        longest = self._hold() if self._patience else math.inf
         working = [(rank, decision) for rank in self._ranks if (decision := rank.decide()) is not None]
         if not working:
             return
         batches = [rank.batch_of(decision) for rank, decision in working]
         tokens = sum(batch.tokens for batch in batches)
+        self._prefills = any(batch.chunks for batch in batches)
         splits = len(working) == len(self._ranks) and all(
             rank.splits(batch) for (rank, _), batch in zip(working, batches, strict=True)
         )
         batches = [replace(batch, group_tokens=tokens, whole=not splits) for batch in batches]
         pace = slowest([rank.pace(batch) for (rank, _), batch in zip(working, batches, strict=True)])
+        pace = pace._replace(iterations=min(pace.iterations, longest))
         iterations = min(rank.horizon(decision, pace.iterations) for rank, decision in working)
         for (rank, decision), batch in zip(working, batches, strict=True):
             self._stride = rank.begin(decision, batch, pace, iterations)
         assert self._stride is not None
         self._schedule(self._stride.end_s(), ENDS)
 
+    def _hold(self) -> float:
+        """Let prompts wait unless all ranks have some, one has nothing to decode, or they have waited for long.
+
+        Return for how many iterations at most that holds. The count goes on, and around, while there are no prompts.
+        """
+        self._waited %= self._patience
+        prompts = [rank.has_prompts for rank in self._ranks]
+        due = self._waited + 1 >= self._patience or not all(rank.has_answers for rank in self._ranks)
+        computes = any(prompts) and (due or all(prompts))
+        if computes:
+            self._waited = 0
+        for rank in self._ranks:
+            rank.hold(held=not computes)
+        return max(1, self._patience - 1 - self._waited) if any(prompts) else math.inf
+
     def _end(self, _moment: Event) -> None:
-        self._stride = None
+        stride, self._stride = self._stride, None
+        if self._placed is not None and stride is not None:
+            self._placed.passed(stride.iterations)
+        if stride is not None:
+            self._waited = 0 if self._prefills else self._waited + stride.iterations
         for rank in self._ranks:
             rank.end()
 

@@ -14,6 +14,7 @@ from sim.cluster.clock import ARRIVALS, BEGINNINGS, ENDS, Clock, Moment
 from sim.cluster.deadlines import Deadlines, Timeouts
 from sim.cluster.emissions import Emissions
 from sim.cluster.grammars import Grammars
+from sim.cluster.rebalanced import Rebalanced
 from sim.cluster.stride import ListedStride, Stride
 from sim.cost import Pace, StepCost
 from sim.kv import KvCache
@@ -86,6 +87,7 @@ class Replica:
         self.index = index
         self.outstanding = self.outstanding_tokens = self.pending_tokens = 0
         self._env, self._scheduler, self._cost, self._kv, self._log = env, scheduler, cost, kv, log
+        self._placed = cost if isinstance(cost, Rebalanced) else None
         self._max_model_len, self._by_iteration = max_model_len, by_iteration
         self._more_to_come, self._on_done, self._on_change = more_to_come, on_done, on_change
         self._on_load, self._lends = on_load, lends
@@ -370,7 +372,7 @@ class Replica:
 
     def _listed(self, running: Speculating, decision: Decision, batch: Batch, pace: Pace) -> Stride:
         """Enter a stride whose iterations emit and cost what was drawn for them."""
-        iterations = self._horizon(decision, float("inf"))
+        iterations = self._horizon(decision, float("inf") if self._placed is None else self._placed.left)
         if iterations == 1:
             return self._stride_of(decision, batch, pace, 1)
         ahead = running.ahead(iterations)
@@ -452,6 +454,7 @@ class Replica:
             finished += self._complete_prefills(stride.decision, end_s)
             finished.sort(key=lambda request: request.admission)
         self._write(stride)
+        self._passed(stride.iterations)
         for request in finished:
             self._finish(request)
         if self._leaving:
@@ -536,6 +539,11 @@ class Replica:
         if len(running.padding) == len(running):
             for request in list(running.order):
                 self._remove(request)
+
+    def _passed(self, iterations: int) -> None:
+        """Count iterations towards the next placement of experts."""
+        if self._placed is not None:
+            self._placed.passed(iterations)
 
     def _write(self, stride: Stride) -> None:
         if self._meter is not None:

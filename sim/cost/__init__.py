@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sim.cost.affine import Affine
-from sim.cost.pace import CostModel, Pace, StepCost
+from sim.cost.pace import CostModel, Pace, Rebalances, StepCost
 from sim.cost.roofline import Roofline
 from sim.policy import union_of
 
-__all__ = ["Affine", "AnyCostModel", "CostModel", "Pace", "Roofline", "StepCost"]
+__all__ = ["Affine", "AnyCostModel", "CostModel", "Pace", "Rebalances", "Roofline", "StepCost"]
 
 if TYPE_CHECKING:
     AnyCostModel = Any

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from sim.batch import Batch
-from sim.cost.pace import CostModel, Pace
+from sim.cost.pace import CostModel, Pace, Rebalances
 from sim.units import Seconds
 
 __all__ = ["Affine", "AffineStep"]
@@ -53,6 +53,7 @@ class AffineStep:
     per_seq_s: float
     windows: tuple[int, ...] = ()
     tokens_each: int = 1
+    rebalances: Rebalances | None = None
 
     def splits(self, batch: Batch) -> bool:
         """Return False: a line knows no halves."""

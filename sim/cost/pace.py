@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sim.batch import Batch
 from sim.policy import Policy
 
-__all__ = ["CostModel", "Pace", "StepCost"]
+__all__ = ["CostModel", "Pace", "Rebalances", "StepCost"]
 
 
 class Pace(NamedTuple):
@@ -30,6 +30,27 @@ class Pace(NamedTuple):
         return Pace(self.first_s * factor, self.growth_s * factor, self.iterations)
 
 
+class Rebalances(NamedTuple):
+    """Placements of experts that follow each other, and again from the first.
+
+    Attributes
+    ----------
+    interval
+        Iterations from one to the next; the first comes after a quarter of them (vLLM's ``EplbState``).
+    steps, stalls_s
+        What iterations cost under each placement, and how long a replica stalls for it [s].
+    """
+
+    interval: int
+    steps: tuple[StepCost, ...]
+    stalls_s: tuple[float, ...]
+
+    @property
+    def first(self) -> int:
+        """Iterations until the first."""
+        return max(1, self.interval // 4)
+
+
 class StepCost(Protocol):
     """A pure function of what an iteration computes: no clock, no queue, no randomness.
 
@@ -39,10 +60,13 @@ class StepCost(Protocol):
         Attention windows of the model [tokens], for each of which a batch carries the sum of ``min(context, window)``.
     tokens_each
         Tokens that a decode computes in an iteration: a draft and one more, or one.
+    rebalances
+        The placements of experts whose mean this is; None where they stay where they are.
     """
 
     windows: tuple[int, ...]
     tokens_each: int
+    rebalances: Rebalances | None
 
     def splits(self, batch: Batch) -> bool:
         """Tell whether *batch* is large enough to run as two halves that overlap."""

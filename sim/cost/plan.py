@@ -16,6 +16,7 @@ from sim.cost.operation import Operation
 from sim.cost.uneven_experts import ExpertLoads, Rebalancing, UnevenExperts
 from sim.errors import ConfigError
 from sim.moe.expert_load import ExpertLoad
+from sim.moe.mixture import Rebalance
 from sim.profiles.cache import indexer_bytes
 from sim.profiles.layers import (
     AnyAttention,
@@ -73,6 +74,7 @@ class Plan:
     loads: ExpertLoads = field(default_factory=dict)
     library: Library | None = None
     tokens_each: int = 1
+    rebalance: Rebalance | None = None
 
     def layers(self) -> Iterator[Operation]:
         """Yield the operations of all layers."""
@@ -224,8 +226,8 @@ class Plan:
             yield self._product("mlp_gemm", count, hidden, 2 * mlp.latent, "mlp")
         experts, load = self._experts(mlp, count), self.loads.get((mlp.experts, mlp.top_k))
         yield experts if load is None else UnevenExperts(experts, load)
-        if load is not None and load.fetched_slots:
-            yield self._rebalancing(experts, load)
+        if load is not None and self.rebalance is not None and not self.rebalance.use_async:
+            yield self._rebalancing(experts, load, self.rebalance)
         yield self._elementwise(count, 4 * hidden + 3 * mlp.shared_intermediate / parallel.tp, 5)
         if parallel.dp > 1 and self.library is not None:
             yield from self._exchange(self.library, mlp, count, load)
@@ -261,28 +263,31 @@ class Plan:
         self, library: Library, mlp: MoeMlp, count: int, load: ExpertLoad | None
     ) -> Iterator[Exchange]:
         """Carry tokens in the type in which the experts multiply: 8 bits for weights of 8 bits, else 16."""
-        parallel, node = self.parallelism, self.accelerator.hardware.gpus_per_node
+        parallel, accelerator = self.parallelism, self.accelerator
         ranks = parallel.tp * parallel.dp
-        reach = Reach.even(mlp.top_k, parallel.ep, -(-ranks // node))
+        reach = Reach.even(mlp.top_k, parallel.ep, -(-ranks // accelerator.joined))
         if load is not None:
-            reach = replace(reach, ranks=load.ranks_per_token, nodes=load.nodes_per_token)
+            nodes = load.nodes_per_token if reach.all_nodes > 1 else 1.0
+            reach = replace(reach, ranks=load.ranks_per_token, nodes=nodes)
         eight_bits = self.model.dtype_of("experts", self.quantization) in ("fp8", "fp8_block", "int8")
         path = Path(
             reach,
             mlp.latent or self.model.hidden_size,
             1.0 if eight_bits else _ACTIVATION_BYTES,
-            self.accelerator.link_bytes_per_s(ranks),
-            self.accelerator.processors,
+            accelerator.link_bytes_per_s(ranks),
+            accelerator.hardware.name,
+            accelerator.processors,
         )
         for direction in DIRECTIONS:
             lines = library.lines(path, direction)
             yield Exchange("expert_exchange", direction, count, parallel.tp, parallel.dp, lines, load)
 
-    def _rebalancing(self, experts: Experts, load: ExpertLoad) -> Rebalancing:
+    def _rebalancing(self, experts: Experts, load: ExpertLoad, rebalance: Rebalance) -> Rebalancing:
         expert_bytes = experts.matrices * experts.hidden * experts.intermediate * experts.rates.weight_bytes
         link = self.accelerator.link(self.parallelism.tp * self.parallelism.dp)
-        moved_bytes = load.fetched_slots / load.ranks * expert_bytes
-        return Rebalancing("rebalancing", experts.repeats, moved_bytes, link.large.bytes_per_s)
+        moved_bytes, every = load.fetched_slots / load.ranks * expert_bytes, rebalance.step_interval
+        rate, overhead_s = link.large.bytes_per_s, rebalance.layer_overhead_s
+        return Rebalancing("rebalancing", experts.repeats, moved_bytes, rate, overhead_s, every)
 
     def _decode(
         self, count: int, flops: float, kept_bytes: float, kv_heads: int, reach: int | None, *, latent: bool = False

@@ -14,12 +14,12 @@ from sim.cost.attention import DecodeAttention, PrefillAttention
 from sim.cost.drafting import Drafting
 from sim.cost.elementwise import Elementwise
 from sim.cost.host import Host
-from sim.cost.pace import CostModel
+from sim.cost.pace import CostModel, Rebalances
 from sim.cost.pipeline import Pipeline
 from sim.cost.plan import BY_ALL_RANKS, SHARED, Plan, windows_of
 from sim.cost.step import Delay, RooflineStep
 from sim.cost.two_batches import MixtureLayers, Thresholds, TwoBatches
-from sim.cost.uneven_experts import loads_of
+from sim.cost.uneven_experts import ExpertLoads, Rebalancing, average, loads_of
 from sim.errors import ConfigError
 from sim.profiles.layers import MoeMlp
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sim.cost.all_to_all import Library
     from sim.cost.masks import Masks
     from sim.cost.operation import Operation
-    from sim.moe.mixture import Mixture
+    from sim.moe.mixture import Mixture, Rebalance
     from sim.profiles.calibrated import HardwareCalibration
     from sim.profiles.draft import Draft
     from sim.profiles.engine import EngineVersion
@@ -74,20 +74,36 @@ class Roofline(CostModel):
 
         Routed experts are evenly loaded without a *mixture*, and gathered by collectives without a *library*. Decodes
         verify drafts of *draft_tokens* tokens, made by a model (*draft*) or in *draft_s* seconds. *masks* are those of
-        structured output. Batches that reach the *thresholds*, if there are any, run as two halves.
+        structured output. Batches that reach the *thresholds*, if there are any, run as two halves. Where experts are
+        placed anew while serving, the step is the mean over placements and has theirs as `rebalances`.
         """
         factors = Factors(self.compute_factor, self.memory_factor, self.kernel_time_factor)
         accelerator = Accelerator(hardware, calibrated, factors, self.kernels or "")
         nodes = -(-parallelism.tp * parallelism.dp // hardware.gpus_per_node)
-        loads = loads_of(mixture, model, parallelism.ep, nodes) if mixture is not None else {}
+        placements = [{}] if mixture is None else loads_of(mixture, model, parallelism.ep, nodes)
+        rebalance = None if mixture is None else mixture.rebalance
         kv = quantization.kv_cache or model.dtype
-        plan = Plan(model, accelerator, quantization, parallelism, kv, loads, library, 1 + draft_tokens)
+        common = Plan(model, accelerator, quantization, parallelism, kv, {}, library, 1 + draft_tokens)
         host, delay = engine_version.host, engine_version.request_delay
         own_host = Host(host.per_iteration_s, host.per_sequence_s, host.per_prefill_s, host.overlapped, masks)
-        step = _step(plan, tuple(plan.layers()), own_host, Delay(delay.fixed_s, delay.per_prompt_token_s))
-        drafting = None if draft is None else _drafting(plan, draft, draft_tokens)
-        two_batches = None if thresholds is None else _two_batches(plan, thresholds)
-        return replace(step, drafting=drafting, draft_s=draft_s, two_batches=two_batches)
+        own_delay = Delay(delay.fixed_s, delay.per_prompt_token_s)
+
+        def under(loads: ExpertLoads, rebalance: Rebalance | None = None) -> RooflineStep:
+            plan = replace(common, loads=loads, rebalance=rebalance)
+            step = _step(plan, tuple(plan.layers()), own_host, own_delay)
+            drafting = None if draft is None else _drafting(plan, draft, draft_tokens)
+            two_batches = None if thresholds is None else _two_batches(plan, thresholds)
+            return replace(step, drafting=drafting, draft_s=draft_s, two_batches=two_batches)
+
+        step = under(average(placements), rebalance)
+        if rebalance is None:
+            return step
+        stalls_s = tuple(_stall_s(replace(common, loads=loads, rebalance=rebalance)) for loads in placements)
+        return replace(step, rebalances=Rebalances(rebalance.step_interval, tuple(map(under, placements)), stalls_s))
+
+
+def _stall_s(plan: Plan) -> float:
+    return sum(each.stall_s for each in plan.layers() if isinstance(each, Rebalancing))
 
 
 def _step(plan: Plan, layers: tuple[Operation, ...], host: Host, delay: Delay) -> RooflineStep:

@@ -15,7 +15,7 @@ from sim.cost.attention import DecodeAttention, PrefillAttention
 from sim.cost.drafting import Drafting
 from sim.cost.host import Host
 from sim.cost.operation import Demand, Operation, Seconds, Work
-from sim.cost.pace import Pace
+from sim.cost.pace import Pace, Rebalances
 from sim.cost.pipeline import Pipeline, Rounds
 from sim.cost.two_batches import TwoBatches
 from sim.cost.uneven_experts import UnevenExperts
@@ -96,6 +96,8 @@ class RooflineStep:
         What drafting takes in every iteration, whatever it computes [s].
     two_batches
         How the halves of a batch overlap; None where the engine does not split it.
+    rebalances
+        The placements of experts whose mean this is; None where they stay where they are.
     """
 
     by_tokens: tuple[Operation, ...]
@@ -114,6 +116,7 @@ class RooflineStep:
     drafting: Drafting | None = None
     draft_s: float = 0.0
     two_batches: TwoBatches | None = None
+    rebalances: Rebalances | None = None
     _token_s: Seconds = field(init=False, repr=False)
     _sequence_s: Seconds = field(init=False, repr=False)
     _group_s: Seconds = field(init=False, repr=False)

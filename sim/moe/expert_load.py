@@ -44,8 +44,7 @@ class ExpertLoad:
     ranks_per_token, nodes_per_token
         Ranks, and nodes, to which one token goes on average.
     fetched_slots
-        Slots of a layer, of all ranks, whose expert has to be fetched in one iteration on average, while the
-        iteration waits; 0 without rebalancing.
+        Slots of a layer, of all ranks, whose expert had to be fetched for this placement; 0 without rebalancing.
     """
 
     ranks: int
@@ -64,11 +63,12 @@ class ExpertLoad:
         worst, touched, dropped = (
             np.mean([getattr(load, name) for load in loads], axis=0) for name in ("max_over_mean", "touched", "dropped")
         )
-        ranks, nodes = (
-            float(np.mean([getattr(load, name) for load in loads])) for name in ("ranks_per_token", "nodes_per_token")
+        ranks, nodes, fetched = (
+            float(np.mean([getattr(load, name) for load in loads]))
+            for name in ("ranks_per_token", "nodes_per_token", "fetched_slots")
         )
         first = loads[0]
-        return cls(first.ranks, first.slots_per_rank, first.tokens, worst, touched, dropped, ranks, nodes)
+        return cls(first.ranks, first.slots_per_rank, first.tokens, worst, touched, dropped, ranks, nodes, fetched)
 
     def at(self, tokens: float) -> RankLoad:
         """Return the load of an iteration of *tokens*.

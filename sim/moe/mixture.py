@@ -25,6 +25,7 @@ from sim.profiles.layers import Layers, MoeMlp
 from sim.profiles.model import Model
 from sim.profiles.params import expert_params
 from sim.profiles.quantization import Quantization, bytes_per_element
+from sim.units import Seconds
 
 __all__ = ["Mixture", "Rebalance"]
 
@@ -39,9 +40,19 @@ class Rebalance(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    every_steps: int = Field(3000, ge=1, description="Iterations between two placements (vLLM `step_interval`).")
-    window_steps: int = Field(1000, ge=1, description="Iterations whose loads count (vLLM `window_size`).")
-    overlapped: bool = Field(False, description="Weights move beside the iterations, which do not wait (`use_async`).")
+    step_interval: int = Field(
+        3000, ge=1, description="Iterations between two placements (SGLang `eplb_rebalance_num_iterations`)."
+    )
+    window_size: int = Field(
+        1000, ge=1, description="Iterations whose loads count (SGLang `expert_distribution_recorder_buffer_size`)."
+    )
+    use_async: bool = Field(False, description="Weights move beside the iterations, which do not wait for them.")
+    layer_overhead_s: Seconds = Field(
+        0.015,
+        ge=0,
+        description="What a layer takes besides its bytes; the default is of vLLM with DeepSeek-R1 on 32 GB200: 0.91 s"
+        " for 58 layers (pull request 43219) [s].",
+    )
 
 
 class Mixture(BaseModel):
@@ -52,7 +63,9 @@ class Mixture(BaseModel):
     popularity: AnyPopularity = Field(Uniform(), description="How popular experts are in the long run.")
     drift: Drift = Field(Drift(), description="How that changes from batch to batch and slowly.")
     placement: AnyPlacement = Field(Contiguous(), description="Which expert each slot holds.")
-    redundant_experts: int = Field(0, ge=0, le=2**14, description="Slots of a layer beyond its experts, of all ranks.")
+    num_redundant_experts: int = Field(
+        0, ge=0, le=2**14, description="Slots of a layer beyond its experts, of all ranks."
+    )
     dispatch: AnyDispatch = Field(RoundRobin(), description="Which copy of an expert serves a token.")
     capacity: Capacity | None = Field(None, description="Limit to the tokens of a slot; missing: none.")
     rebalance: Rebalance | None = Field(None, description="Missing: placed once, by the long-run popularity.")
@@ -73,12 +86,13 @@ class Mixture(BaseModel):
     def redundant_params(self, model: Model) -> int:
         """Count the weights of all redundant experts."""
         mixtures = [(kind.count, kind.mlp) for kind in model.layers if isinstance(kind.mlp, MoeMlp)]
-        return self.redundant_experts * sum(count * expert_params(mlp, model.hidden_size) for count, mlp in mixtures)
+        one_each = sum(count * expert_params(mlp, model.hidden_size) for count, mlp in mixtures)
+        return self.num_redundant_experts * one_each
 
     def _stored(self, kind: Layers) -> Layers:
         if not isinstance(kind.mlp, MoeMlp):
             return kind
-        experts = kind.mlp.experts + self.redundant_experts
+        experts = kind.mlp.experts + self.num_redundant_experts
         return kind.model_copy(update={"mlp": kind.mlp.model_copy(update={"experts": experts})})
 
     def files(self) -> list[Path]:
@@ -105,7 +119,11 @@ class Mixture(BaseModel):
         return shares, self.placement.place(shares, self._layout(experts, ranks, nodes))
 
     def load(self, layers: int, experts: int, top_k: int, ranks: int, nodes: int = 1) -> ExpertLoad:
-        """Return what iterations load on the ranks.
+        """Return what iterations load on the ranks, on average over `loads`."""
+        return ExpertLoad.average(self.loads(layers, experts, top_k, ranks, nodes))
+
+    def loads(self, layers: int, experts: int, top_k: int, ranks: int, nodes: int = 1) -> list[ExpertLoad]:
+        """Return what iterations load on the ranks under each placement that follows another; one without rebalancing.
 
         Raises
         ------
@@ -117,18 +135,17 @@ class Mixture(BaseModel):
         if self.rebalance is None:
             slow = self.drift.fresh((_iterations(layers), layers, experts), random)
             placed = self.placement.place(routing.shares(weights), layout)
-            return self._table(placed, routing, weights, slow, random)
+            return [self._table(placed, routing, weights, slow, random)]
         periods = list(self._periods(self.rebalance, weights, routing, layout, random))
-        moved = np.mean([now.moved(before).mean() for (before, _), (now, _) in pairwise(periods)])
         tables = [self._table(placed, routing, weights, slow, random) for placed, slow in periods[1:]]
-        fetched = 0.0 if self.rebalance.overlapped else float(moved) * layout.slots / self.rebalance.every_steps
-        return replace(ExpertLoad.average(tables), fetched_slots=fetched)
+        moved = [float(now.moved(before).mean()) * layout.slots for (before, _), (now, _) in pairwise(periods)]
+        return [replace(table, fetched_slots=slots) for table, slots in zip(tables, moved, strict=True)]
 
     def _random(self) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=tuple(b"experts")))
 
     def _layout(self, experts: int, ranks: int, nodes: int) -> Layout:
-        return Layout(experts, ranks, experts + self.redundant_experts, self.groups, nodes)
+        return Layout(experts, ranks, experts + self.num_redundant_experts, self.groups, nodes)
 
     def _routing(self, experts: int, top_k: int) -> Routing:
         if experts % self.groups:
@@ -149,14 +166,14 @@ class Mixture(BaseModel):
     ) -> Iterator[tuple[ExpertMap, Floats]]:
         """Yield placements that follow each other, and the slow drift at moments while each of them holds.
 
-        A placement is decided by the middle of its window and holds from the window's end for `every_steps`.
+        A placement is decided by the middle of its window and holds from the window's end for `step_interval`.
         """
         seen, moments = self.drift.fresh(weights.shape, random), _iterations(len(weights) * _PLACEMENTS)
         for _ in range(_PLACEMENTS + 1):
             placed = self.placement.place(routing.shares(weights * np.exp(seen)), layout)
-            ages = rebalance.window_steps / 2 + rebalance.every_steps * (np.arange(moments) + 0.5) / moments
+            ages = rebalance.window_size / 2 + rebalance.step_interval * (np.arange(moments) + 0.5) / moments
             yield placed, np.array([self.drift.later(seen, age, random) for age in ages])
-            seen = self.drift.later(seen, rebalance.every_steps, random)
+            seen = self.drift.later(seen, rebalance.step_interval, random)
 
 
 def _iterations(layers: int) -> int:

@@ -50,6 +50,11 @@ class Scheduler(Policy):
         return None
 
     @property
+    def patience(self) -> int:
+        """Iterations for which prompts of an attention rank wait until all ranks have some; 0: they do not."""
+        return 0
+
+    @property
     def longest_chunk(self) -> float:
         """Most tokens of one sequence that an iteration computes; infinite where prompts are not cut."""
         return math.inf

@@ -25,8 +25,9 @@ class Inflight(InOrder):
     left of the tokens, in multiples of a KV block.
 
     Source: TensorRT-LLM `cpp/tensorrt_llm/batch_manager/capacityScheduler.cpp` (`GuaranteedNoEvictScheduler`,
-    `MaxUtilizationScheduler`) and `microBatchScheduler.cpp` (chunks: `kFIRST_COME_FIRST_SERVED`). Left out: that a
-    prompt is held back while another one computes a prefix they share (`beneficialToSkip`).
+    `MaxUtilizationScheduler`) and `microBatchScheduler.cpp` (chunks: `kFIRST_COME_FIRST_SERVED`); for attention data
+    parallel ranks `_torch/pyexecutor/py_executor.py` (`_balance_adp_requests`). Left out: that a prompt is held back
+    while another one computes a prefix they share (`beneficialToSkip`), and `batching_wait_iters`.
     """
 
     kind: Literal["inflight"] = "inflight"
@@ -36,6 +37,17 @@ class Inflight(InOrder):
         "guaranteed_no_evict", description="Reserve KV blocks for full lengths, or preempt: capacity_scheduler_policy."
     )
     chunked_context: bool = Field(False, description="Cut prompts into chunks: enable_chunked_prefill.")
+    attention_dp_timeout_iters: int | None = Field(
+        None,
+        ge=1,
+        description="With attention data parallel, prompts wait until every rank has some, for at most so many"
+        " iterations: attention_dp_config with enable_balance; missing: they do not wait.",
+    )
+
+    @property
+    def patience(self) -> int:
+        """Iterations for which prompts wait until all attention ranks have some."""
+        return self.attention_dp_timeout_iters or 0
 
     @property
     def longest_chunk(self) -> float:
@@ -56,7 +68,7 @@ class Inflight(InOrder):
             self.max_num_batched_tokens,
             lambda rest, left: self._tokens(rest, left, block_size, alone=not running.decoding),
         )
-        if not decision.preempted:
+        if not decision.preempted and not state.held:
             budget = self._left(self.max_num_batched_tokens, state, decision)
             self._admit(state, decision, budget, self.max_num_seqs)
         return decision

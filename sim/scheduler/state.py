@@ -17,7 +17,8 @@ __all__ = ["State"]
 class State:
     """A replica as its scheduler sees it: who waits, who runs, the KV cache, and what the scheduler noted itself.
 
-    *loads* are requests that were admitted to get their KV from another replica, and for how many tokens.
+    *loads* are requests that were admitted to get their KV from another replica, and for how many tokens. While *held*,
+    nobody is admitted: the other attention ranks have no prompts.
     """
 
     waiting: Queue
@@ -25,6 +26,7 @@ class State:
     kv: KvCache
     notes: Any = None
     loads: list[tuple[Request, int]] = field(default_factory=list)
+    held: bool = False
 
     def load(self, request: Request, hit: int) -> None:
         """Admit *request*, which has its blocks: the KV of its prompt, but for *hit* tokens, is to be sent here."""

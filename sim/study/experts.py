@@ -85,7 +85,7 @@ def study_experts(experiment: Experiment, context_tokens: int = 2048) -> ExpertS
     if not has_experts(setup.model):
         raise experiment.error("model", f"{setup.model.name} has no routed experts")
     mixture = experiment.moe.beside(experiment.folder) if experiment.moe is not None else Mixture()
-    in_order = mixture.model_copy(update={"placement": Mixture().placement, "redundant_experts": 0})
+    in_order = mixture.model_copy(update={"placement": Mixture().placement, "num_redundant_experts": 0})
     shares, placed = _placed(mixture, experiment, setup)
     _, before = _placed(in_order, experiment, setup)
     others = {IN_ORDER: _in_order(experiment), EVEN: _changed(experiment, "moe", None)}
@@ -102,7 +102,7 @@ def study_experts(experiment: Experiment, context_tokens: int = 2048) -> ExpertS
 def _in_order(experiment: Experiment) -> Experiment:
     if experiment.moe is None:
         return experiment
-    without_copies = _changed(experiment, "moe.redundant_experts", 0)
+    without_copies = _changed(experiment, "moe.num_redundant_experts", 0)
     return _changed(without_copies, "moe.placement", {"kind": "contiguous"})
 
 

@@ -51,7 +51,7 @@ deployment:
 moe:
   popularity: {kind: lognormal, sigma: 0.65}
   placement: {kind: eplb}
-  redundant_experts: 16
+  num_redundant_experts: 16
 engine:
   kind: vllm
   version: "0.19"

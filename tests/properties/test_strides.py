@@ -33,6 +33,7 @@ class NoDelay:
 
     windows: tuple[int, ...] = ()
     tokens_each: int = 1
+    rebalances: None = None
 
     def splits(self, batch: Batch) -> bool:
         return False

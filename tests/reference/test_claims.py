@@ -240,8 +240,8 @@ def test_a_prefix_scorer_keeps_more_contexts_than_one_replica_holds():
 
 def test_experts_placed_by_load_serve_more():
     contiguous, placed, redundant = (run["total_token_throughput"] for run in summaries("redundant_experts"))
-    assert 1.05 < placed / contiguous < 1.2
-    assert redundant > 0.99 * placed
+    assert 1.1 < placed / contiguous < 1.25, "published 1.167"
+    assert 1.01 < redundant / placed < 1.1, "published 1.066"
 
 
 def test_outlines_compiles_a_grammar_for_long():

@@ -92,3 +92,43 @@ def test_the_envelope_of_paces():
     assert slowest([flat, steep]) == Pace(10.0, 0.0, 4)  # 4, 6, 8, 10: from the fifth on the other one is slower
     assert slowest([flat, Pace(10.0, 1.0, 7)]) == Pace(10.0, 1.0, 7)
     assert slowest([steep]) == steep
+
+
+def _inflight(patience, **options):
+    held = "" if patience is None else f", attention_dp_timeout_iters: {patience}"
+    return _play(kind=f"inflight{held}", **options)
+
+
+def test_prompts_wait_until_every_attention_rank_has_some():
+    """By hand, 1 s an iteration: both ranks decode from 1 s on; one gets a prompt at 1.5 s, the other at 3.5 s."""
+    cost = "{kind: affine, base_s: 1}"
+    arrivals = "{kind: constant, rate: 1}"
+    lengths = "{kind: fixed, input_tokens: 16, output_tokens: 30}"
+    options = {"dp": 2, "cost": cost, "arrivals": arrivals, "lengths": lengths, "requests": 4}
+    at_once, _ = _inflight(None, **options)
+    both, _ = _inflight(20, **options)
+    alone, _ = _inflight(3, **options)
+    # Arrivals at 0, 1, 2 and 3 s go to ranks 0, 1, 0, 1. The second finds a rank without answers: it does not wait.
+    assert at_once.first_token_s.tolist() == [1, 2, 3, 4]
+    assert both.first_token_s.tolist() == [1, 2, 4, 4]
+    assert alone.first_token_s.tolist() == [1, 2, 4, 4]
+
+
+def test_nobody_waits_for_longer_than_the_patience():
+    """One rank has answers of its own but no prompts: the other's prompt waits for three iterations at most."""
+    cost, lengths = "{kind: affine, base_s: 1}", "{kind: fixed, input_tokens: 16, output_tokens: 40}"
+    options = {"dp": 2, "cost": cost, "arrivals": "{kind: constant, rate: 0.1}", "lengths": lengths, "requests": 3}
+    at_once, _ = _inflight(None, **options)
+    held, _ = _inflight(7, **options)
+    waits = held.first_token_s - at_once.first_token_s
+    assert waits[:2].tolist() == [0, 0]
+    assert 0 < waits[2] < 7
+
+
+@pytest.mark.parametrize("patience", [3, 20])
+def test_strides_hold_prompts_as_single_iterations_do(patience):
+    short = "{kind: lognormal, input_tokens: {median: 100, p90: 200}, output_tokens: {median: 50, p90: 200}}"
+    strided, stepped = (_inflight(patience, stride=stride, dp=3, lengths=short) for stride in ("on", "off"))
+    for name in ("first_token_s", "last_token_s"):
+        assert getattr(strided[0], name) == pytest.approx(getattr(stepped[0], name), rel=1e-9, nan_ok=True)
+    assert len(strided[1].start_s) < len(stepped[1].start_s)

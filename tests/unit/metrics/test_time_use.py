@@ -31,7 +31,7 @@ def test_shares_sum_to_one():
 def test_a_popular_rank_costs_time_and_redundant_experts_win_it_back():
     skewed = "popularity: {kind: zipf, exponent: 1.0}"
     even, uneven = use_of("{}"), use_of(f"{{{skewed}}}")
-    spread = use_of(f"{{{skewed}, placement: {{kind: eplb}}, redundant_experts: 32}}")
+    spread = use_of(f"{{{skewed}, placement: {{kind: eplb}}, num_redundant_experts: 32}}")
     assert 0 <= even.imbalance < 0.05  # chance alone makes one rank the most loaded
     assert uneven.imbalance > 10 * spread.imbalance
     assert uneven.imbalance < uneven.by_operation["experts"]

@@ -14,12 +14,13 @@ from sim.moe.drift import Drift
 from sim.moe.expert_map import ExpertMap, Layout
 from sim.moe.mixture import Mixture, Rebalance
 from sim.moe.placement.eplb import Eplb
+from sim.moe.popularity.log_student import LogStudent
 from sim.moe.popularity.lognormal import Lognormal
 from sim.moe.routing import Routing, distinct
 from sim.policy import kinds_of
 
 PUBLISHED = Mixture(
-    popularity=Lognormal(sigma=0.65), drift=Drift(slow_sigma=0.86, batch_sigma=0.1, slow_steps=1e7)
+    popularity=LogStudent(), drift=Drift(slow_sigma=0.82, batch_sigma=0.1, slow_steps=1e7)
 )
 """DeepSeek-R1: what a whole data set shows, what one data set adds, what one batch adds."""
 
@@ -91,25 +92,29 @@ def test_the_load_as_numbers_for_the_cost():
 
 
 def test_published_imbalance_before_and_after_eplb():
-    """TensorRT-LLM, DeepSeek-R1, per iteration: 1.564 at EP32, 0.115 at EP36 with 288 slots; 1024 rows a rank."""
-    before = PUBLISHED.load(58, 256, 8, 32).at(32 * 1024 / 8)
-    balanced = PUBLISHED.model_copy(
-        update={"placement": Eplb(), "redundant_experts": 32, "rebalance": Rebalance()}
-    )
-    after = balanced.load(58, 256, 8, 36).at(36 * 1024 / 8)
-    assert before.max_over_mean - 1 == pytest.approx(1.564, rel=0.03)
-    assert after.max_over_mean - 1 == pytest.approx(0.115, abs=0.006)
+    """TensorRT-LLM, DeepSeek-R1, per iteration: 1.564 at EP32, 0.115 at EP36 with 288 slots; 1024 rows a rank.
+
+    58 layers differ by chance: the mean of three models.
+    """
+    balancing = {"placement": Eplb(), "num_redundant_experts": 32, "rebalance": Rebalance()}
+    before, after = [], []
+    for seed in range(3):
+        model = PUBLISHED.model_copy(update={"seed": seed})
+        before.append(model.load(58, 256, 8, 32).at(32 * 1024 / 8).max_over_mean - 1)
+        after.append(model.model_copy(update=balancing).load(58, 256, 8, 36).at(36 * 1024 / 8).max_over_mean - 1)
+    assert np.mean(before) == pytest.approx(1.564, rel=0.03)
+    assert np.mean(after) == pytest.approx(0.115, abs=0.006)
 
 
 def test_a_placement_ages():
     drift = Drift(slow_sigma=0.8, slow_steps=10_000)
     mixture = Mixture(popularity=Lognormal(), drift=drift, placement=Eplb())
     often, seldom = (
-        mixture.model_copy(update={"rebalance": Rebalance(every_steps=every, window_steps=10)}).load(8, 64, 4, 8)
+        mixture.model_copy(update={"rebalance": Rebalance(step_interval=every, window_size=10)}).load(8, 64, 4, 8)
         for every in (100, 30_000)
     )
     assert often.at(4096).max_over_mean < seldom.at(4096).max_over_mean
-    assert 0 < 100 * often.fetched_slots <= 30_000 * seldom.fetched_slots <= 64
+    assert 0 < often.fetched_slots < seldom.fetched_slots <= 64  # slots of one new placement
 
 
 LAYOUT = Layout(3, 2, 4, nodes=2)

@@ -11,7 +11,7 @@ from sim.yamlfile import parse_yaml
 MIXTURE = """\
 model: Qwen/Qwen3-30B-A3B
 deployment: {gpu: H100-SXM-80GB, parallelism: {dp: 4, ep: 4}}
-moe: {popularity: {kind: zipf, exponent: 1.0}, placement: {kind: eplb}, redundant_experts: 16}
+moe: {popularity: {kind: zipf, exponent: 1.0}, placement: {kind: eplb}, num_redundant_experts: 16}
 engine: {max_model_len: 4096}
 workload: {arrivals: {kind: offline}, lengths: {kind: fixed, input_tokens: 10, output_tokens: 10}}
 """
