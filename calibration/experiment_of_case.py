@@ -249,7 +249,7 @@ def _scheduler(draft: _Draft, of_version: str) -> dict[str, Any]:
     flags = {flag: case.whole(flag) for flag in _FLAGS}
     if kind == "inflight" and flags["max_num_batched_tokens"] is None:
         flags["max_num_batched_tokens"] = _whole_prompts(draft)
-    if kind == "inflight" and _ranks(draft).dp > 1 and case.name.startswith("sil"):
+    if kind == "inflight" and case.name.startswith("sil") and not is_disaggregated(case) and _ranks(draft).dp > 1:
         draft.assumed.append("prompts wait for those of other attention ranks, as InferenceX sets attention_dp_config")
         flags["attention_dp_timeout_iters"] = _INFERENCEX_PATIENCE
     return {"kind": kind} | {flag: value for flag, value in flags.items() if value is not None}
