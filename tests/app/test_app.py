@@ -122,7 +122,7 @@ def test_moe_shows_what_a_placement_is_worth():
     ("query", "message"),
     [
         ({"model": "Qwen/Qwen3-8B"}, "no routed experts"),
-        ({"moe__redundant_experts": "3"}, "131 experts do not divide by ep 8"),
+        ({"moe__num_redundant_experts": "3"}, "131 experts do not divide by ep 8"),
         ({"deployment__parallelism__ep": "3"}, "ep 3 does not divide tp x dp = 8"),
     ],
 )
