@@ -187,8 +187,9 @@ class StrideLog:
         self._odd_gaps.extend((gap_s, count))
 
     def rows(self) -> StrideRows:
-        """Return everything logged so far, in the order of logging."""
-        table = np.frombuffer(self._cells, dtype=CELLS)
+        """Return everything logged so far, in the order of logging, and forget it."""
+        cells, self._cells = self._cells, bytearray()
+        table = np.frombuffer(cells, dtype=CELLS)
         columns: dict[str, Any] = {
             name: table[name].astype(np.float64 if name in _TIMES else np.int64) for name in COLUMNS
         }

@@ -117,7 +117,7 @@ def _about(result: Result) -> Iterator[str]:
     options = ", ".join(
         f"{name} {_yaml(value)}" for name, value in written.items() if isinstance(value, str | int | float)
     )
-    yield f"{len(result.traffic.requests):,} requests, {arrivals.kind} arrivals{f' ({options})' if options else ''}"
+    yield f"{len(result.requests.arrival_s):,} requests, {arrivals.kind} arrivals{f' ({options})' if options else ''}"
 
 
 def _tables(engine: Engine) -> str:

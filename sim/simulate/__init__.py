@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,9 +22,12 @@ from sim.simulate.pools import ReadyPool, ask_for_services, ready_pools, refuse_
 from sim.simulate.setup import Setup, prepare
 from sim.simulate.uncertainty import capacity_warnings, model_error
 from sim.workload import generate
-from sim.workload.traffic import Traffic
+from sim.workload.traffic import Beginnings, Traffic
 
 __all__ = ["Played", "ReadyPool", "Result", "Setup", "play", "prepare", "ready_pools", "simulate"]
+
+
+_LARGE = 100_000
 
 
 class Played(NamedTuple):
@@ -45,7 +49,7 @@ class Result:
 
     experiment: Experiment
     pools: Sequence[ReadyPool]
-    traffic: Traffic
+    beginnings: Beginnings
     requests: RequestRows
     strides: StrideRows
     lives: InstanceRows | None
@@ -91,7 +95,7 @@ def simulate(
     """
     began_s = time.perf_counter()
     pools = pools or ready_pools(experiment)
-    traffic, requests, strides, lives, transfers = played = play(experiment, pools, on_progress)
+    traffic, requests, strides, lives, transfers = play(experiment, pools, on_progress)
     contexts = tuple(pool.context(strides, lives, brief=brief) for pool in pools)
     context = RunContext(
         pools=contexts,
@@ -105,8 +109,12 @@ def simulate(
         ),
         model_error=model_error(pools, contexts, requests, strides),
     )
+    beginnings, large = traffic.beginnings(), len(traffic.requests) >= _LARGE
+    del traffic
+    if large:  # requests weigh more than all their rows, and the replicas that refer to them refer to each other
+        gc.collect()
     summary = summarise(requests, strides, context, transfers)
-    return Result(experiment, pools, *played, context, summary)
+    return Result(experiment, pools, beginnings, requests, strides, lives, transfers, context, summary)
 
 
 def play(

@@ -178,13 +178,12 @@ def _is_settled(result: Result) -> bool:
     It does if it is steady, and if what begins by itself, single requests and first turns of sessions, comes in all
     the first half at least: many sessions that all begin at once have no rate.
     """
-    verdict, traffic = result.summary.steadiness.verdict, result.traffic
+    verdict, beginnings = result.summary.steadiness.verdict, result.beginnings
     if isinstance(result.experiment.workload.arrivals, OfflineArrivals):
         return verdict == "offline"
-    if verdict != "steady" or traffic.slots_open_s is not None:
+    if verdict != "steady" or beginnings.slots_open_s is not None:
         return verdict == "steady"
-    begun_s = [request.arrival_s for request in traffic.openers]
-    return max(begun_s) - min(begun_s) >= _SHARE_OF_STARTS * result.summary.duration_s
+    return float(np.ptp(beginnings.begun_s)) >= _SHARE_OF_STARTS * result.summary.duration_s
 
 
 def asked(slo: SLO) -> dict[str, Any]:
@@ -321,7 +320,7 @@ def _percentile(times: Distribution, unanswered: int, percent: float) -> float:
 
 def _start_s(result: Result) -> float:
     """Return when the users of a closed loop have begun and had a turn each [s]; 0 of an open one."""
-    slots_s = result.traffic.slots_open_s
+    slots_s = result.beginnings.slots_open_s
     if slots_s is None:
         return 0.0
     turn = np.sort(result.requests.arrival_s)[: len(slots_s) + 1][-1]

@@ -29,6 +29,14 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class Beginnings:
+    """When clients began [s]: their slots, if they limit what is in flight, and whatever waits for no other one."""
+
+    slots_open_s: Floats | None
+    begun_s: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class Traffic:
     """All requests of a run and the rules by which a client sends them; `Client` plays them.
 
@@ -63,6 +71,10 @@ class Traffic:
         """The requests that wait for no other one, in order."""
         waiting = {request.index for request in self.follow_ups.values()}
         return [request for request in self.requests if request.index not in waiting] if waiting else self.requests
+
+    def beginnings(self) -> Beginnings:
+        """Return when clients began, once all is served; unlike the requests that weighs little."""
+        return Beginnings(self.slots_open_s, np.array([request.arrival_s for request in self.openers]))
 
 
 def requests_of(
