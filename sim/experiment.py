@@ -155,6 +155,12 @@ class EngineOptions(_Section):
         None, description="How answers are kept to a grammar; missing: by the engine's own library."
     )
     gpu_memory_utilization: float | None = Field(None, gt=0, le=1, description="Share of the memory to use.")
+    max_captured_batch: int | None = Field(
+        None,
+        ge=0,
+        description="Largest batch whose kernels are replayed as a CUDA graph; of larger ones the host launches each;"
+        " 0: it always does; missing: the engine version's own.",
+    )
     prefix_caching: bool | None = Field(None, description="Reuse the KV of equal prompt prefixes.")
     cache_generated: bool | None = Field(None, description="Key the blocks of answers, too.")
     swap_space: Bytes | None = Field(

@@ -12,7 +12,28 @@ from sim.batch import Batch
 from sim.cost.masks import Masks
 from sim.cost.pace import Pace
 
-__all__ = ["Host"]
+__all__ = ["Host", "Launches"]
+
+
+@dataclass(frozen=True, slots=True)
+class Launches:
+    """Kernels of batches beyond the captured graphs, which the host launches while the GPU works.
+
+    Attributes
+    ----------
+    largest
+        Largest decode whose kernels are captured [sequences]; 0: no iteration's are.
+    launch_s
+        Time in which the host launches those of an iteration [s].
+    """
+
+    largest: int
+    launch_s: float
+
+    def seconds(self, batch: Batch) -> float:
+        """Return the time of launching the kernels of *batch* [s]; those of prompts count with 0 only."""
+        beyond = not batch.chunks and batch.decodes + batch.padding > self.largest
+        return self.launch_s if beyond or not self.largest else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +48,8 @@ class Host:
         The engine prepares the next iteration while the GPU works: the longer of the two counts, not their sum.
     masks
         Time of the masks of structured output; None: no sequence has a grammar.
+    launches
+        Kernels that are launched one by one; None: they are captured, or their launches are in the other times.
     """
 
     per_iteration_s: float = 0.0
@@ -34,6 +57,7 @@ class Host:
     per_prefill_s: float = 0.0
     overlapped: bool = False
     masks: Masks | None = None
+    launches: Launches | None = None
 
     def seconds(self, batch: Batch) -> tuple[float, float]:
         """Return the host time of one iteration [s]: what goes on beside the GPU, and what the GPU waits for."""
@@ -41,6 +65,8 @@ class Host:
         sequences = prefills + batch.decodes + batch.padding
         host_s = self.per_iteration_s + self.per_sequence_s * sequences + (self.per_prefill_s if prefills else 0.0)
         hidden_s, shown_s = (host_s, 0.0) if self.overlapped else (0.0, host_s)
+        if self.launches is not None:
+            hidden_s += self.launches.seconds(batch)
         if self.masks is None:
             return hidden_s, shown_s
         masks_s = self.masks.seconds(batch.masks)

@@ -25,6 +25,7 @@ from sim.profiles.layers import MoeMlp
 
 if TYPE_CHECKING:
     from sim.cost.all_to_all import Library
+    from sim.cost.host import Launches
     from sim.cost.masks import Masks
     from sim.cost.operation import Operation
     from sim.moe.mixture import Mixture, Rebalance
@@ -68,14 +69,16 @@ class Roofline(CostModel):
         draft_tokens: int = 0,
         draft_s: float = 0.0,
         masks: Masks | None = None,
+        launches: Launches | None = None,
         thresholds: Thresholds | None = None,
     ) -> RooflineStep:
         """Return the step cost of one replica; of one attention rank where `parallelism.dp` is above 1.
 
         Routed experts are evenly loaded without a *mixture*, and gathered by collectives without a *library*. Decodes
         verify drafts of *draft_tokens* tokens, made by a model (*draft*) or in *draft_s* seconds. *masks* are those of
-        structured output. Batches that reach the *thresholds*, if there are any, run as two halves. Where experts are
-        placed anew while serving, the step is the mean over placements and has theirs as `rebalances`.
+        structured output, *launches* those of batches beyond the captured graphs. Batches that reach the *thresholds*,
+        if there are any, run as two halves. Where experts are placed anew while serving, the step is the mean over
+        placements and has theirs as `rebalances`.
         """
         factors = Factors(self.compute_factor, self.memory_factor, self.kernel_time_factor)
         accelerator = Accelerator(hardware, calibrated, factors, self.kernels or "")
@@ -85,7 +88,7 @@ class Roofline(CostModel):
         kv = quantization.kv_cache or model.dtype
         common = Plan(model, accelerator, quantization, parallelism, kv, {}, library, 1 + draft_tokens)
         host, delay = engine_version.host, engine_version.request_delay
-        own_host = Host(host.per_iteration_s, host.per_sequence_s, host.per_prefill_s, host.overlapped, masks)
+        own_host = Host(host.per_iteration_s, host.per_sequence_s, host.per_prefill_s, host.overlapped, masks, launches)
         own_delay = Delay(delay.fixed_s, delay.per_prompt_token_s)
 
         def under(loads: ExpertLoads, rebalance: Rebalance | None = None) -> RooflineStep:

@@ -102,7 +102,8 @@ def _static_fraction(
 def _default_fraction(deployment: Deployment, engine: StaticFractionMemory) -> float:
     """SGLang 0.5 `server_args.py: _handle_gpu_memory_settings`: all but a reserve for activations and graphs."""
     total = deployment.hardware.visible_memory_bytes
-    rows = min(deployment.limits.max_num_seqs, 512)
+    largest = deployment.limits.largest_graph
+    rows = min(deployment.limits.max_num_seqs, 512 if largest is None else largest)
     reserve = (
         engine.reserved_bytes
         + engine.reserved_per_chunk_token_bytes * max(deployment.limits.max_num_batched_tokens, 2048)
@@ -157,7 +158,7 @@ def captured_sizes(max_num_seqs: int, max_size: int) -> int:
 def _graphs(deployment: Deployment, graphs: CudaGraphs, layers: range) -> float:
     if not deployment.limits.cuda_graphs:
         return 0.0
-    sizes = captured_sizes(deployment.limits.max_num_seqs, graphs.max_size)
+    sizes = captured_sizes(deployment.limits.max_num_seqs, deployment.limits.largest_graph or graphs.max_size)
     experts = any(isinstance(deployment.model.stack[index].mlp, MoeMlp) for index in layers)
     captured = graphs.per_layer_and_size_bytes * len(layers) * sizes
     return graphs.fixed_bytes + captured + (graphs.moe_bytes if experts else 0.0)

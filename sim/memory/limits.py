@@ -26,6 +26,8 @@ class Limits:
         Tokens of one KV block.
     cuda_graphs
         Capture CUDA graphs (`enforce_eager: false`).
+    largest_graph
+        Largest batch of a captured graph; None: as the engine's memory profile has it.
     min_sequences
         Sequences of `max_model_len` for which there must be KV cache; engines start with one, but those that give
         each slot a context of its own need it for `max_num_seqs`.
@@ -37,4 +39,5 @@ class Limits:
     gpu_memory_utilization: float | None = 0.9
     block_size: int = 16
     cuda_graphs: bool = True
+    largest_graph: int | None = None
     min_sequences: int = 1

@@ -22,6 +22,8 @@ __all__ = [
     "Engine",
     "EngineVersion",
     "FirstToken",
+    "GraphLimit",
+    "Graphs",
     "Handover",
     "HandoverOrder",
     "HostTime",
@@ -76,6 +78,29 @@ class StructuredOutput(_Part):
     masked_share: float = Field(1.0, gt=0, le=1, description="Of the sampled tokens, those for which a mask is made.")
 
 
+class GraphLimit(_Part):
+    """Largest batch that is captured on some accelerators; the first that applies counts."""
+
+    gpu_memory_at_least_bytes: Bytes = Field(0.0, ge=0, description="Visible memory from which it applies [B].")
+    max_size: int = Field(gt=0, description="Largest batch.")
+    from_tp_4: int | None = Field(None, gt=0, description="The same with tensor parallelism over 4 or more.")
+
+
+class Graphs(_Part):
+    """Kernels of a decode are captured and replayed at once; of larger batches the host launches each by itself."""
+
+    limits: tuple[GraphLimit, ...] = Field((), description="None: as large as a batch may be.")
+    counts: Literal["sequences", "tokens"] = Field("sequences", description="What a captured size counts.")
+    launch_s: Seconds = Field(ge=0, description="Time in which the host launches the kernels of a layer [s].")
+
+    def largest_on(self, hardware: Hardware, tp: int) -> int | None:
+        """Return the largest batch that is captured on *hardware*; None: no limit."""
+        for limit in self.limits:
+            if hardware.visible_memory_bytes >= limit.gpu_memory_at_least_bytes:
+                return limit.from_tp_4 if tp >= 4 and limit.from_tp_4 is not None else limit.max_size
+        return None
+
+
 class BatchLimits(_Part):
     """Default limits of a batch on some accelerators; the first that applies counts."""
 
@@ -119,6 +144,7 @@ class EngineVersion(_Part):
     memory: EngineMemory
     host: HostTime
     request_delay: RequestDelay
+    graphs: Graphs | None = Field(None, description="Missing: what the host launches is within `host`.")
     structured_output: StructuredOutput | None = Field(None, description="Missing: it cannot be asked for.")
     stream_lag_iterations: float = Field(
         0.0, ge=0, description="Iterations by which the client sees the first token late."

@@ -37,6 +37,7 @@ def idle_warnings(experiment: Experiment, pools: Sequence[ReadyPool], traffic: T
     yield from _structured(experiment, traffic)
     for pool in pools:
         yield from _flags(pool.experiment)
+        yield from _graphs(pool.experiment)
     comes_and_goes = experiment.failures is not None or any(pool.experiment.autoscaler is not None for pool in pools)
     if experiment.lifecycle.model_fields_set and not comes_and_goes:
         yield "lifecycle has no effect: without autoscaler or failures no replica starts or stops"
@@ -54,6 +55,12 @@ def _flags(experiment: Experiment) -> Iterator[str]:
     engine = experiment.engine
     for why, found in ignored(engine.flags or (), engine.kind, experiment.folder).items():
         yield f"engine.flags: {', '.join(found)} without effect: {why}"
+
+
+def _graphs(experiment: Experiment) -> Iterator[str]:
+    """Say so where no kernel is launched."""
+    if experiment.engine.max_captured_batch is not None and experiment.cost_model.kind == "affine":
+        yield "engine.max_captured_batch takes memory only: the affine cost model knows no host"
 
 
 def _structured(experiment: Experiment, traffic: Traffic) -> Iterator[str]:

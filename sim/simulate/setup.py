@@ -36,6 +36,7 @@ from sim.profiles.model import Model
 from sim.scheduler import Scheduler
 from sim.simulate.block_tables import pages_of
 from sim.simulate.flags import Flags, decide
+from sim.simulate.graphs import largest_graph, launches_of
 from sim.simulate.offload import swap_of, tiers_of
 from sim.simulate.structured import structure_of
 from sim.simulate.support import require_support
@@ -181,6 +182,8 @@ def memory_plan(
         max_num_batched_tokens=options.get("max_num_batched_tokens") or tokens,
         gpu_memory_utilization=flags.gpu_memory_utilization,
         block_size=flags.block_size,
+        cuda_graphs=experiment.engine.max_captured_batch != 0,
+        largest_graph=largest_graph(experiment, hardware, version),
     )
     deployment = experiment.deployment
     if experiment.moe is not None:
@@ -290,6 +293,7 @@ def _cost(
             draft_tokens=draft_tokens,
             draft_s=draft_s,
             masks=None if structure is None else structure.masks,
+            launches=launches_of(experiment, model, hardware, version),
             thresholds=thresholds_of(experiment, engine),
         )
     except ConfigError as problem:

@@ -171,6 +171,11 @@ def test_swapping_is_about_as_fast_as_computing_again():
         assert 0.97 < again["mean_tpot_ms"] / swapped["mean_tpot_ms"] < 1.2
 
 
+def test_decodes_beyond_the_largest_graph_wait_for_the_host():
+    eager, captured = (point["median_tpot_ms"] for point in summaries("graphs"))
+    assert 1.7 < eager / captured < 3, "published 2.1"
+
+
 def test_loading_blocks_is_faster_than_computing_them():
     points = runs("kv_offload")
     before_ms = 1e3 * points[0].setup.engine.cost.admission_delay_s(30100)

@@ -99,7 +99,7 @@ def test_what_an_engine_does_not_serve_is_refused_with_one_that_does(overrides, 
 
 def test_a_model_may_be_served_no_longer():
     vision = "model=meta-llama/Llama-3.2-11B-Vision-Instruct"
-    with pytest.raises(ConfigError, match=r"vllm does not serve mllama_text_model models; nim, ollama, sglang, "):
+    with pytest.raises(ConfigError, match=r"vllm does not serve mllama_text_model models; deepspeed, nim, ollama, "):
         prepare(experiment(vision))
     assert prepare(experiment(vision, 'engine.version="0.10.2"')).version.since == "0.9"
     with pytest.raises(ConfigError, match="does not serve"):

@@ -87,7 +87,7 @@ def test_every_modelled_flag_gives_an_experiment_or_says_what_to_write(engine, f
     elif flag.field == "model":
         flagged([name, "meta-llama/Llama-3.1-8B-Instruct"], kind)
     else:
-        value = "0.5" if "fraction" in name or "utilization" in name or name in ("--watermark",) else "1"
+        value = "0.5" if "fraction" in name or "utilization" in name or name in ("--watermark",) else "2"
         flagged([name, value], kind, gpu)
 
 

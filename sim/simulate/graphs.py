@@ -1,0 +1,40 @@
+"""Up to which batch an engine replays captured kernels: the experiment's own limit, else that of the engine."""
+
+from __future__ import annotations
+
+from sim.cost.host import Launches
+from sim.experiment import Experiment
+from sim.profiles.engine import EngineVersion
+from sim.profiles.hardware import Hardware
+from sim.profiles.model import Model
+
+__all__ = ["largest_graph", "launches_of"]
+
+
+def largest_graph(experiment: Experiment, hardware: Hardware, version: EngineVersion) -> int | None:
+    """Return the largest captured batch, as the engine counts it; None: no limit.
+
+    Raises
+    ------
+    ConfigError
+        A limit is asked of an engine that is not known to capture anything.
+    """
+    asked, kind = experiment.engine.max_captured_batch, experiment.engine.kind
+    if version.graphs is None:
+        if asked is not None:
+            raise experiment.error("engine.max_captured_batch", f"{kind} {version.since} captures no graphs")
+        return None
+    return version.graphs.largest_on(hardware, experiment.deployment.parallelism.tp) if asked is None else asked
+
+
+def launches_of(experiment: Experiment, model: Model, hardware: Hardware, version: EngineVersion) -> Launches | None:
+    """Return the launches of decodes beyond the largest captured one; None: there is none.
+
+    Sizes that count tokens hold fewer sequences with drafts, of which one more than was drafted is computed each.
+    """
+    largest, graphs = largest_graph(experiment, hardware, version), version.graphs
+    speculative = experiment.engine.speculative
+    if largest is None or graphs is None:
+        return None
+    each = 1 + speculative.num_speculative_tokens if speculative is not None and graphs.counts == "tokens" else 1
+    return Launches(largest // each, graphs.launch_s * model.num_layers)

@@ -1,0 +1,89 @@
+"""Captured graphs by their limits: whose hold, what a batch beyond them costs, and who has none."""
+
+import pytest
+
+from sim.batch import Batch, Chunk
+from sim.cost.host import Host, Launches
+from sim.errors import ConfigError
+from sim.experiment import experiment_of
+from sim.profiles.library import load_engine, load_hardware
+from sim.simulate import prepare, simulate
+from sim.yamlfile import parse_yaml
+
+TEXT = """
+model: Qwen/Qwen3-0.6B
+deployment: {gpu: RTX-5090}
+engine: {kind: sglang, max_model_len: 4096}
+workload:
+  arrivals: {kind: closed_loop, concurrency: 60}
+  lengths: {kind: fixed, input_tokens: 100, output_tokens: 50}
+  num_requests: 120
+"""
+
+
+def experiment(*overrides):
+    document = parse_yaml(TEXT, "graphs.yaml")
+    for override in overrides:
+        document = document.override(override)
+    return experiment_of(document)
+
+
+def decodes(number, padding=0):
+    return Batch(decodes=number, decode_context_tokens=100 * number, sampled=number, padding=padding)
+
+
+def test_only_decodes_beyond_the_limit_are_launched():
+    host = Host(1e-3, 0.0, 0.0, overlapped=False, launches=Launches(48, 5e-3))
+    assert host.seconds(decodes(48)) == (0.0, 1e-3)
+    assert host.seconds(decodes(49)) == (5e-3, 1e-3)
+    assert host.seconds(decodes(40, padding=9)) == (5e-3, 1e-3)
+    prompts = Batch((Chunk(0, 100),), decodes=60, decode_context_tokens=6000, sampled=61)
+    assert host.seconds(prompts) == (0.0, 1e-3)
+    assert host.exposed_s(decodes(49), 2e-3) == pytest.approx(3e-3 + 1e-3)
+    assert host.exposed_s(decodes(49), 8e-3) == pytest.approx(1e-3), "hidden behind the GPU"
+
+
+def test_without_graphs_everything_is_launched():
+    host = Host(1e-3, 0.0, 0.0, overlapped=True, launches=Launches(0, 5e-3))
+    for batch in (decodes(1), Batch((Chunk(0, 100),), sampled=1)):
+        assert host.seconds(batch) == (6e-3, 0.0)
+
+
+def test_sglang_captures_by_memory_and_ranks():
+    graphs = load_engine("sglang").at("0.5.23").graphs
+    sizes = {gpu: [graphs.largest_on(load_hardware(gpu), tp) for tp in (1, 8)] for gpu in ("RTX-5090", "H100-SXM-80GB")}
+    assert sizes == {"RTX-5090": [48, 160], "H100-SXM-80GB": [256, 512]}
+
+
+def test_sizes_that_count_tokens_hold_fewer_sequences_with_drafts():
+    drafts = 'engine.speculative={"kind": "ngram", "num_speculative_tokens": 3, "acceptance": 0.5}'
+    vllm = ("engine.kind=vllm", "engine.version='0.11'")
+    assert prepare(experiment(*vllm)).engine.cost.host.launches.largest == 512
+    assert prepare(experiment(*vllm, drafts)).engine.cost.host.launches.largest == 128
+    assert prepare(experiment(drafts)).engine.cost.host.launches.largest == 48, "SGLang counts sequences"
+
+
+def test_a_batch_beyond_the_graphs_is_slower_and_needs_less_memory():
+    few, many = (experiment(f"engine.max_captured_batch={size}") for size in (8, 64))
+    slow, fast = (simulate(each).summary.as_dict()["median_tpot_ms"] for each in (few, many))
+    assert slow > 1.5 * fast
+    assert prepare(few).memory.num_blocks > prepare(many).memory.num_blocks
+    vllm = ("engine.kind=vllm", "engine.version='0.23'")
+    eager = prepare(experiment(*vllm, "engine.max_captured_batch=0")).memory
+    assert eager.cuda_graph_bytes == 0 < prepare(experiment(*vllm)).memory.cuda_graph_bytes
+
+
+def test_an_engine_without_graphs_has_no_limit():
+    with pytest.raises(ConfigError, match="engine.max_captured_batch: llama-cpp 0 captures no graphs"):
+        prepare(experiment("engine.kind=llama-cpp", "engine.max_captured_batch=8"))
+
+
+def test_flags_stand_for_it():
+    eager = experiment("engine.kind=vllm", "engine.flags=--enforce-eager")
+    assert eager.engine.max_captured_batch == 0
+    assert experiment("engine.flags=--cuda-graph-max-bs-decode 96").engine.max_captured_batch == 96
+
+
+def test_a_cost_model_without_host_says_that_it_has_no_effect():
+    run = simulate(experiment('cost_model={"kind": "affine", "base_s": 0.01}', "engine.max_captured_batch=8"))
+    assert any("max_captured_batch" in warning for warning in run.summary.warnings)
