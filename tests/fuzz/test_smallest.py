@@ -23,6 +23,8 @@ CASES = [
     ("trace", b"[" * 100_000),
     ("trace", b'{"prompt": "c"}\n{"a": ""}\n'),
     ("trace", b'[{"conversations": []}, {"a": 1}]'),
+    ("trace", b'{"timestamp":1,"input_length":1' + b"0" * 400 + b',"output_length":0,"hash_ids":[0,6]}'),
+    ("map_json", b'{"layer_list": [{"layer_id": Infinity}]}'),
     ("memory_cases", b"case,model,config_file,gpu,gpu_mem_gib,dtype_quant,vllm_version,status\n,,config.json,,-1,,,"),
     ("cases", b"case_id,engine,gpu,model,input_len,output_len,load_type,load_value,\xb1"),
     ("cases", b"case_id,engine,gpu,model,input_len,output_len,load_type,load_value\n,llama.cpp,GB10,m,5,2,batch,inf"),

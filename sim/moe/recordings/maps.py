@@ -46,5 +46,5 @@ def _ascend(layers: Any, path: Path) -> list[Any]:
         in_order = sorted(layers, key=lambda layer: int(layer["layer_id"]))
         devices = [sorted(layer["device_list"], key=lambda device: int(device["device_id"])) for layer in in_order]
         return [[expert for device in row for expert in device["device_expert"]] for row in devices]
-    except (TypeError, LookupError, ValueError):
+    except (TypeError, LookupError, ValueError, OverflowError):
         raise TraceError("layer_list with layer_id, device_list, device_expert is wanted", file=str(path)) from None

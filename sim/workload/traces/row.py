@@ -12,6 +12,7 @@ from sim.request import Segment
 __all__ = ["Record", "TraceRow", "number", "text", "whole"]
 
 _MOST_TOKENS = 2**31 - 1
+_LARGEST = 2**63
 _LATEST_S = 1e12  # 30,000 years, whatever year the clock counts from; microseconds are told apart until then
 
 Record = Mapping[str, Any]
@@ -97,6 +98,8 @@ def whole(record: Record, key: str) -> int:
     """Read a whole number, or raise a `ValueError` that names *key*."""
     value = _cell(record, key)
     if type(value) is int:
+        if abs(value) > _LARGEST:
+            raise ValueError(f"{key} is out of range")
         return value
     result = number(record, key)
     if not result.is_integer():
