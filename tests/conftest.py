@@ -12,6 +12,7 @@ SHARED = ROOT.parent / "shared"
 
 def pytest_addoption(parser):
     parser.addoption("--update-golden", action="store_true", help="write the golden results anew")
+    parser.addoption("--cases", type=int, help="random cases of each law in tests/physics (default: a few)")
 
 
 @pytest.fixture

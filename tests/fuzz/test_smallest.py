@@ -24,6 +24,10 @@ CASES = [
     ("trace", b'{"prompt": "c"}\n{"a": ""}\n'),
     ("trace", b'[{"conversations": []}, {"a": 1}]'),
     ("trace", b'{"timestamp":1,"input_length":1' + b"0" * 400 + b',"output_length":0,"hash_ids":[0,6]}'),
+    (
+        "trace",
+        b'{"arrival_s":0,"input_tokens":8,"output_tokens":1}\n{"arrival_s":1e-320,"input_tokens":8,"output_tokens":1}',
+    ),
     ("map_json", b'{"layer_list": [{"layer_id": Infinity}]}'),
     ("memory_cases", b"case,model,config_file,gpu,gpu_mem_gib,dtype_quant,vllm_version,status\n,,config.json,,-1,,,"),
     ("cases", b"case_id,engine,gpu,model,input_len,output_len,load_type,load_value,\xb1"),

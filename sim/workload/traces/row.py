@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim.request import Segment
+from sim.units import LARGEST
 
 __all__ = ["Record", "TraceRow", "number", "text", "whole"]
 
@@ -91,7 +92,7 @@ def number(record: Record, key: str, scale: float = 1.0) -> float:
         result = math.nan
     if not math.isfinite(result):
         raise ValueError(f"{key}: {value!r} is not a finite number")
-    return result * scale
+    return 0.0 if abs(result) < 1 / LARGEST else result * scale  # so that one over a span is a number, too
 
 
 def whole(record: Record, key: str) -> int:
