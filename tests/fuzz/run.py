@@ -78,7 +78,7 @@ def _one_process(reports: dict[str, Report], left: dict[str, int], seed: str, fo
             reports[name] = _sum(reports.get(name), json.loads(path.read_text(encoding="utf-8")))
     if process.returncode:
         name = (folder / "now").read_text(encoding="utf-8") if (folder / "now").exists() else next(iter(left))
-        reports[name] = _sum(reports.get(name), _death(process, folder / name / "current"))
+        reports[name] = _sum(reports.get(name), _death(process, folder / name / "files" / PARSERS[name].file))
 
 
 def _death(process: subprocess.CompletedProcess[bytes], current: Path) -> Report:

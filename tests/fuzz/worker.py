@@ -27,7 +27,8 @@ from sim.errors import SimError  # noqa: E402
 
 _LONGEST_S = 10.0
 """CPU time of one input: other programs may hold up the clock on the wall."""
-_STUCK_S = 300.0
+_STUCK_S = 600.0
+"""Time after which something waits for what never comes."""
 _MEMORY = 2 << 30
 _EVERY = 200
 """Inputs between two reports of progress."""
@@ -66,16 +67,11 @@ class Feeder:
 
     def feed_all(self, inputs: int, random: Random) -> None:
         """Give it that many inputs, and write down now and then what is known so far."""
-        draw, current, progress = (
-            self.parser.inputs(self.seeds),
-            self.folder / "current",
-            self.folder.with_suffix(".json"),
-        )
+        draw, progress = self.parser.inputs(self.seeds), self.folder.with_suffix(".json")
         for number in range(inputs):
-            content = draw(random)
-            current.write_bytes(content)
-            self.feed(content)
+            self.feed(draw(random))
             if number % _EVERY == 0:
+                faulthandler.dump_traceback_later(_STUCK_S, exit=True)
                 progress.write_text(json.dumps(self.report), encoding="utf-8")
         progress.write_text(json.dumps(self.report), encoding="utf-8")
 
@@ -97,7 +93,6 @@ class Feeder:
     def outcome_of(self, content: bytes) -> tuple[bool, Fault | None]:
         """Return whether the parser refuses *content*, and what it does wrong with it."""
         self.path.write_bytes(content)
-        faulthandler.dump_traceback_later(_STUCK_S, exit=True)
         signal.setitimer(signal.ITIMER_PROF, _LONGEST_S)
         try:
             with self.guard.armed(self.path.parent, self.readable):
@@ -110,7 +105,6 @@ class Feeder:
             return False, (type(problem).__name__, place_of(problem))
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
-            faulthandler.cancel_dump_traceback_later()
         return False, None
 
 
