@@ -182,11 +182,16 @@ def quantization(case: ServingCase, model: Model) -> dict[str, Any]:
     own = {model.checkpoint.weights, model.checkpoint.mlp, model.checkpoint.experts} - {None}
     if cell in _CHECKPOINT or "mxfp4" in own:
         return {}
-    if cell.startswith(("gguf", "q4_k_m (")):
-        return {"weights": "q8_0"} if "Q8_0" in case.text("model") else {}
+    if cell.startswith("gguf"):
+        # Made for Q4_0 (QAT), or Q8_0: a token of GLM-4.7-Flash comes sooner than its 16-bit weights could be read.
+        return {"weights": "q4_k_m" if "qat" in case.text("model") else "q8_0"}
+    if cell.startswith("q4_k_m ("):
+        return {"weights": "q4_k_m"}
     if cell not in _WEIGHTS:
         raise NotModelledError(f"weights of type {case.text('weight_dtype')!r} are not modelled")
     dtype = _WEIGHTS[cell]
+    if dtype == "fp8" and model.name.startswith("Qwen/Qwen3"):
+        dtype = "fp8_block"  # the checkpoints in fp8 that Qwen publishes have scales of blocks
     if any(each is not None and each.startswith(dtype) for each in own):
         return {}  # a quantised checkpoint says itself which of its parts stay in 16 bits
     return {"weights": dtype}

@@ -186,15 +186,17 @@ def fit_points(
     source: str,
     overlaps: Sequence[bool] = (True, False),
     on_progress: Callable[[int, int], None] = lambda done, total: None,
+    priors: tuple[Prior, ...] | None = None,
 ) -> Outcome:
     """Fit to four in five of *points*, with host time behind the GPU's and added to it; the better one counts.
 
-    *on_progress* is called with the rounds of simulations that are done and how many there are at most.
+    *on_progress* is called with the rounds of simulations that are done and how many there are at most. Without
+    *priors*, those of the engine's version hold.
     """
     ordered = sorted(points, key=lambda point: hashlib.sha256(point.case.name.encode()).hexdigest())
     held_out = ordered[_HELD_OUT - 1 :: _HELD_OUT]
     used = [point for index, point in enumerate(ordered) if index % _HELD_OUT != _HELD_OUT - 1]
-    priors = priors_for(used[0].setup.version)
+    priors = priors or priors_for(used[0].setup.version)
     rounds = itertools.count(1)
 
     def simulated() -> None:

@@ -25,6 +25,7 @@ from sim.profiles.engine import EngineVersion
 from sim.simulate import ReadyPool, Setup, play, prepare
 
 __all__ = [
+    "FACTORS_DEVIATION",
     "MOST_EVALUATIONS",
     "Fitted",
     "Measured",
@@ -51,9 +52,11 @@ METRICS = {
 """Latencies that are fitted, and the error of each that is taken as noise of the measurement and of the model."""
 _INSTEAD = {"itl_mean_ms": "tpot_mean_ms", "ttft_p50_ms": "ttft_mean_ms", "e2e_mean_ms": "tpot_mean_ms"}
 """Latencies that tell nothing new beside another one."""
-_OPEN_LOOP_REQUESTS = 300
+_OPEN_LOOP_REQUESTS = 600
 MOST_EVALUATIONS = 4
 """Of the residuals; a Jacobian is evaluated as often at most."""
+FACTORS_DEVIATION = 0.05
+"""How far from 1 factors on an engine's own kernels are thought to be."""
 _STEP = 0.1  # of the prior's standard deviation: smaller steps would differentiate the grain of scheduling
 _WORTH_WRITING = 0.05
 _TELLS = 0.7  # posterior over prior standard deviation above which the data say next to nothing
@@ -91,23 +94,33 @@ class Prior(NamedTuple):
     high: float
 
 
-def priors_for(version: EngineVersion, factors_deviation: float = 0.05) -> tuple[Prior, ...]:
+def priors_for(
+    version: EngineVersion, factors_deviation: float = FACTORS_DEVIATION, host_s: float | None = None
+) -> tuple[Prior, ...]:
     """Return the priors of every constant that is fitted: the values of the engine's profile, and 1 for factors.
 
-    Serving runs tell the compute rate apart from host time and request delay too badly for a factor of its own.
+    With *host_s*, an iteration takes the host about so long instead, and a prefill perhaps as long again.
+
+    The compute rate may differ more than the memory rate: kernels timed one by one run at clocks that an accelerator
+    full of prompts does not hold.
     """
     host, delay = version.host, version.request_delay
+    iteration_s, least_s = (host.per_iteration_s, 1e-3) if host_s is None else (host_s, host_s)
+
+    bounds = (0.5, 1.5) if factors_deviation <= FACTORS_DEVIATION else (0.05, 3.0)
 
     def near(name: ConstantName, value: float, floor: float, high: float) -> Prior:
         return Prior(name, value, max(value, floor), 0.0, high)
 
     return (
-        near("host_per_iteration_s", host.per_iteration_s, 0.5e-3, 20e-3),
+        near("host_per_iteration_s", iteration_s, 1e-3, 20e-3),
         near("host_per_sequence_s", host.per_sequence_s, 10e-6, 300e-6),
+        near("host_per_prefill_s", host.per_prefill_s, least_s, 50e-3),
         near("delay_fixed_s", delay.fixed_s, 5e-3, 0.2),
         near("delay_per_prompt_token_s", delay.per_prompt_token_s, 2e-6, 50e-6),
         near("stream_lag_iterations", version.stream_lag_iterations, 2.0, 40.0),
-        Prior("memory_factor", 1.0, factors_deviation, 0.5, 1.5),
+        Prior("compute_factor", 1.0, 2 * factors_deviation, *bounds),
+        Prior("memory_factor", 1.0, factors_deviation, *bounds),
         Prior("kernel_time_factor", 1.0, 3 * factors_deviation, 0.3, 3.0),
     )
 
@@ -137,14 +150,15 @@ class Point:
         done = requests.completed
         if not done.any():
             return {}
-        ttft_s, tpot_s = requests.ttft_s[done], float(np.nanmean(requests.tpot_s[done]))
-        return {
+        ttft_s, tpot_s = requests.ttft_s[done], requests.tpot_s[done]
+        found = {
             "ttft_mean_ms": 1e3 * float(ttft_s.mean()),
             "ttft_p50_ms": 1e3 * float(np.median(ttft_s)),
-            "tpot_mean_ms": 1e3 * tpot_s,
-            "itl_mean_ms": 1e3 * tpot_s,
             "e2e_mean_ms": 1e3 * float(requests.e2e_s[done].mean()),
         }
+        if np.isnan(tpot_s).all():  # answers of one token
+            return found
+        return found | dict.fromkeys(("tpot_mean_ms", "itl_mean_ms"), 1e3 * float(np.nanmean(tpot_s)))
 
 
 def points_of(cases: Iterable[ServingCase]) -> tuple[list[Point], dict[str, str]]:

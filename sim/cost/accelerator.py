@@ -127,32 +127,38 @@ class Accelerator:
     ----------
     kernels
         Engine whose own constants win over the common ones.
+    fp8_inputs_fused
+        Inputs of fp8 products come in fp8. Benchmarks of such products find their scales and quantise them first.
     """
 
     hardware: Hardware
     calibration: HardwareCalibration
     factors: Factors = field(default_factory=Factors)
     kernels: str = ""
+    fp8_inputs_fused: bool = False
 
     def gemm(self, weights: str, activations: str | None = None) -> GemmRates:
         """Return the matrix product for a weight type.
 
         A type that the hardware cannot multiply, one that is only a way to store weights, and any type with
         16-bit *activations* run as a 16-bit product that reads fewer bytes. A type without constants of its
-        own takes those of a similar one.
+        own takes those of a similar one. Where inputs come in fp8, the launch is that of a product that quantises none.
         """
         multiplied = self._multiplied(weights, activations)
         own = weights if multiplied == _MULTIPLIES_IN.get(weights, weights) else "bf16"
         constants: GemmConstants = self._of(self.calibration.gemm, own)
         peak, memory_bytes_per_s = self._peak(multiplied), self.hardware.memory_bytes_per_s
         passes = 0.0 if multiplied in (*_SIXTEEN_BITS, "tf32") else constants.quantise.value
+        launch_s = constants.launch_s.value
+        if self.fp8_inputs_fused and own == "fp8":
+            passes, launch_s = 0.0, min(launch_s, self.calibration.gemm["bf16"].launch_s.value)
         return GemmRates(
             flops_per_s=peak * constants.compute.value * self.factors.compute,
             bytes_per_s=self._memory(constants.memory.value),
             depth_s=constants.depth.value * 2.0 * _TILE * _TILE * self.processors / peak,
             prologue=constants.prologue.value,
             sharpness=constants.sharpness.value,
-            launch_s=self._launch(constants.launch_s.value),
+            launch_s=self._launch(launch_s),
             quantise_s=passes * 3.0 / memory_bytes_per_s,
             weight_bytes=bytes_per_element(weights),
         )

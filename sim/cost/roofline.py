@@ -81,7 +81,8 @@ class Roofline(CostModel):
         placements and has theirs as `rebalances`.
         """
         factors = Factors(self.compute_factor, self.memory_factor, self.kernel_time_factor)
-        accelerator = Accelerator(hardware, calibrated, factors, self.kernels or "")
+        fused = engine_version.fp8_inputs_fused
+        accelerator = Accelerator(hardware, calibrated, factors, self.kernels or "", fused)
         nodes = -(-parallelism.tp * parallelism.dp // hardware.gpus_per_node)
         placements = [{}] if mixture is None else loads_of(mixture, model, parallelism.ep, nodes)
         rebalance = None if mixture is None else mixture.rebalance

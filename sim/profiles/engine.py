@@ -152,6 +152,9 @@ class EngineVersion(_Part):
     mxfp4_activations: Dtype | None = Field(
         None, description="Inputs of MXFP4 experts on accelerators with 4-bit floats; missing: they stay in 16 bits."
     )
+    fp8_inputs_fused: bool = Field(
+        False, description="Whatever writes the inputs of an fp8 product writes them in fp8, by scales of the checkpoint."
+    )
 
     def multiplied_on(self, hardware: Hardware, quantization: Quantization) -> Quantization:
         """Return *quantization* with the inputs that the engine gives to its products on *hardware*."""

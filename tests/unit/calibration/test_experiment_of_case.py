@@ -179,3 +179,18 @@ def test_deepspeed_is_two_engines():
     assert experiment(engine="Deepspeed", gpu="Gaudi2", load_type="batch").engine.kind == "deepspeed"
     assert experiment(engine="Deepspeed-MII", load_type="rate").engine.scheduler.kind == "chunked_prefill"
     assert experiment(gpu="Intel PVC GPU").deployment.gpu == "Max-1550"
+
+
+def test_a_stated_mix_becomes_classes_with_the_mean_that_was_counted():
+    mixed = {"notes": "stage=all workload=50% 256/128 + 50% 4096/100", "input_len": "2092.8", "load_type": "rate"}
+    workload = experiment(**mixed).workload
+    parts = [(each.share, each.lengths.input_tokens, each.lengths.output_tokens) for each in workload.classes]
+    assert parts == [(0.5, 246, 128), (0.5, 3939, 100)]
+    assert sum(share * prompt for share, prompt, _ in parts) == pytest.approx(2092.8, abs=1)
+    assert experiment(**mixed).engine.max_model_len > 3939 + 128
+    assert not experiment(notes="workload=1024/128 2 tenants").workload.classes
+
+
+def test_the_checkpoints_in_eight_bits_that_qwen_publishes_have_scales_of_blocks():
+    assert experiment(model="Qwen/Qwen3-32B", weight_dtype="fp8").deployment.quantization.weights == "fp8_block"
+    assert experiment(weight_dtype="fp8").deployment.quantization.weights == "fp8"

@@ -73,6 +73,13 @@ def test_an_engine_may_have_constants_of_its_own():
     assert Accelerator(ROUND, CONSTANTS, kernels="third").gemm("fp8").launch_s == 1e-6
 
 
+def test_inputs_that_come_in_fp8_are_not_quantised_again():
+    fused, apart = (Accelerator(ROUND, CONSTANTS, kernels="other", fp8_inputs_fused=each).gemm("fp8") for each in (True, False))
+    assert (apart.launch_s, apart.quantise_s > 0) == (3e-6, True)
+    assert (fused.launch_s, fused.quantise_s) == (CHIP.gemm("bf16").launch_s, 0.0)
+    assert fused.flops_per_s == apart.flops_per_s
+
+
 def test_factors_scale_rates_and_fixed_times():
     rates, faster = CHIP.gemm("bf16"), Accelerator(ROUND, CONSTANTS, Factors(2.0, 1.5, 0.5)).gemm("bf16")
     assert faster.flops_per_s == 2 * rates.flops_per_s
