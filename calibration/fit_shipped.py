@@ -1,7 +1,7 @@
 """The engine constants that come along, fitted anew: ``python -m calibration.fit_shipped CASES.csv -o FOLDER``.
 
 One entry for each range of versions and accelerator that has runs, and one for all other accelerators: the median of
-those, without factors on kernels, which do not carry over.
+those, without factors on kernels, which do not carry over; but for an engine none of whose kernels were timed.
 """
 
 from __future__ import annotations
@@ -166,15 +166,18 @@ def entry(recipe: Recipe, outcome: Outcome) -> EngineConstants:
     return found.model_copy(update={"constants": constants, **where})
 
 
-def for_all(entries: Sequence[EngineConstants]) -> Iterator[EngineConstants]:
-    """Yield an entry without accelerators for each range of versions: medians of those that hold in it, no factors."""
+def for_all(entries: Sequence[EngineConstants], *, factors: bool = False) -> Iterator[EngineConstants]:
+    """Yield an entry without accelerators for each range of versions: medians of those that hold in it.
+
+    Factors on kernels only where an engine was fitted with *factors* far from 1.
+    """
     starts = sorted({each.since for each in entries}, key=_order)
     for since, before in zip(starts, [*starts[1:], None], strict=True):
         found = [each for each in entries if _order(each.since) <= _order(since) < _order(each.before or "999")]
         before = before or found[0].before
         constants = {}
         for name in found[0].constants:
-            if name.endswith("_factor"):
+            if name.endswith("_factor") and not factors:
                 continue
             values = [each.constants[name].value for each in found]
             bounds, spread = found[0].constants[name].bounds, (max(values) - min(values)) / 2
@@ -202,12 +205,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for engine, recipes in _by_engine(options.engine).items():
         found = [(recipe, outcome) for recipe in recipes if (outcome := fit_recipe(recipe, cases, source)) is not None]
         entries = [entry(recipe, outcome) for recipe, outcome in found]
-        profile = profile_yaml(engine, [*entries, *for_all(entries)], source)
+        profile = profile_yaml(engine, [*entries, *for_all(entries, factors=_of_other_kernels(recipes))], source)
         (options.output / f"{engine}.yaml").write_text(profile, encoding="utf-8")
         for line in _report(found):
             sys.stdout.write(line + "\n")
         sys.stdout.flush()
     return 0
+
+
+def _of_other_kernels(recipes: Sequence[Recipe]) -> bool:
+    return all(recipe.deviation > FACTORS_DEVIATION for recipe in recipes)
 
 
 def _by_engine(chosen_engines: Sequence[str] | None) -> dict[str, list[Recipe]]:
@@ -229,7 +236,8 @@ def _report(found: Sequence[tuple[Recipe, Outcome]]) -> Iterator[str]:
             yield f"left out {model}: {_shown(errors)}"
     for recipe, outcome in found:
         others = [entry(*pair) for pair in found if pair[0].gpus != recipe.gpus]
-        holding = [each for each in for_all(others) if _order(each.since) <= _order(recipe.since)]
+        factors = _of_other_kernels([each for each, _ in found])
+        holding = [each for each in for_all(others, factors=factors) if _order(each.since) <= _order(recipe.since)]
         if holding:
             errors = errors_with(outcome.fitted.problem.points, holding[-1])
             yield f"{recipe.since} on {', '.join(recipe.gpus)} by the other accelerators: {_shown(errors)}"

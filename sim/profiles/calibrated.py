@@ -145,13 +145,13 @@ class HardwareCalibration(Profile):
 
     A key ``fp8`` holds for every engine, ``fp8@tensorrt-llm`` for the kernels of that one.
 
-    An accelerator without measurements names its nearest relative instead: shares of peaks and fixed times
-    carry over as they are, and rates follow from the accelerator's own peaks. How far such a transfer is off
-    is known from accelerators that have measurements of their own: `error_factor`.
+    What of an accelerator was not measured its nearest relative gives: shares of peaks and fixed times carry
+    over as they are, and rates follow from the accelerator's own peaks. How far such a transfer is off is known
+    from accelerators that have measurements of their own: `error_factor`.
     """
 
     aliases: tuple[str, ...] = ()
-    transferred_from: str | None = Field(None, description="The relative whose constants hold; missing: its own.")
+    transferred_from: str | None = Field(None, description="The relative whose constants hold where it has none of its own.")
     error_factor: float = Field(1.0, ge=1, description="How many times wider its errors are than the fits say.")
     gemm: dict[str, GemmConstants] = Field({}, description="Linear layers, by weight type.")
     decode: dict[str, DecodeConstants] = Field({}, description="Grouped attention, by type of the KV cache.")
@@ -168,10 +168,7 @@ class HardwareCalibration(Profile):
     @model_validator(mode="after")
     def _complete(self) -> HardwareCalibration:
         tables = {name: getattr(self, name) for name in _BY_TYPE}
-        given = [name for name in (*tables, "all_reduce", "elementwise") if getattr(self, name)]
         if self.transferred_from is not None:
-            if given:
-                raise ValueError(f"constants are either its own or transferred, not both: {', '.join(given)}")
             return self
         missing = [name for name, table in tables.items() if "bf16" not in table]
         if missing:
@@ -181,9 +178,11 @@ class HardwareCalibration(Profile):
         return self
 
     def resolve(self, load: Callable[[str], HardwareCalibration]) -> HardwareCalibration:
-        """Return this calibration with constants: its own, or those of the relatives that *load* finds."""
+        """Return this calibration with constants: its own, and where it has none those of the relative *load* finds."""
         if self.transferred_from is None:
             return self
         relative = load(self.transferred_from)
         own = {name: getattr(self, name) for name in ("name", "aliases", "sources", "notes", "transferred_from")}
-        return relative.model_copy(update=own | {"error_factor": self.error_factor * relative.error_factor})
+        tables = {name: getattr(relative, name) | getattr(self, name) for name in (*_BY_TYPE, "all_reduce")}
+        error_factor = self.error_factor * relative.error_factor
+        return relative.model_copy(update=own | tables | {"error_factor": error_factor})

@@ -57,7 +57,6 @@ def _document(**changes):
     [
         ({"gemm": {}}, "no bf16, to which other data types fall back, in gemm"),
         ({"all_reduce": {}}, "all_reduce and elementwise are needed"),
-        ({"transferred_from": "H100-SXM-80GB"}, "either its own or transferred, not both: gemm, decode"),
         ({"gemms": {}}, "gemms"),
     ],
 )
@@ -88,6 +87,23 @@ def test_every_accelerator_has_constants_and_beats_no_physics(name):
     matrices = weights - 128256 * 4096
     assert step.pace(prompts((8192, 0))).first_s > 2 * matrices * 8192 / peak
     assert step.pace(decoding(1, 1)).first_s < 20 * 2 * weights / hardware.memory_bytes_per_s
+
+
+def test_own_constants_win_over_those_of_the_relative():
+    own = CONSTANTS.gemm["bf16"].model_copy(update={"launch_s": Constant(value=9e-6, bounds=(9e-6, 9e-6))})
+    card = HardwareCalibration(name="card", sources={"all": "made up"}, transferred_from="round", gemm={"bf16": own})
+    found = card.resolve(lambda name: CONSTANTS)
+    assert found.gemm["bf16"].launch_s.value == 9e-6
+    assert found.gemm["fp8"] == CONSTANTS.gemm["fp8"]
+    assert (found.decode, found.all_reduce, found.elementwise) == (
+        CONSTANTS.decode, CONSTANTS.all_reduce, CONSTANTS.elementwise
+    )
+
+
+def test_geforce_cards_reach_the_half_rate_at_which_they_add_in_32_bits():
+    for name in ("RTX-4090", "RTX-3090"):
+        assert load_calibrated_hardware(name).gemm["bf16"].compute.value > 0.95
+    assert load_calibrated_hardware("L40S").gemm["bf16"].compute.value < 0.65
 
 
 @pytest.mark.parametrize("name", MEASURED)
