@@ -25,10 +25,11 @@ from calibration.memory_cases import NotModelledError
 from calibration.serving_cases import ServingCase, read_serving_cases
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import EngineConstants
+from sim.profiles.library import load_calibrated_engine
 
 __all__ = ["RECIPES", "Recipe", "main"]
 
-MOST_POINTS = 32
+MOST_POINTS = 24
 _FEWEST_POINTS = 6
 _MOST_CONCURRENT = 64
 """Loads beyond are left to validation: they cost the most to simulate, and tell nothing new of an iteration."""
@@ -61,6 +62,11 @@ class Recipe(NamedTuple):
     deviation: float = FACTORS_DEVIATION
 
     @property
+    def name(self) -> str:
+        """First version and accelerator."""
+        return f"{self.since}:{self.gpus[0]}"
+
+    @property
     def load_types(self) -> tuple[str, ...]:
         """What users do in its runs: llama.cpp publishes the times of batches, the others of servers."""
         return ("batch",) if self.engine == "llama-cpp" else ("concurrency", "rate")
@@ -68,7 +74,7 @@ class Recipe(NamedTuple):
 
 _OTHER_KERNELS = 0.25
 _SLOW_HOST_S = 10e-3
-"""DeepSeek-R1-Distill-Qwen-1.5B takes 11.3 ms a token on the RTX 4090 that were measured, its weights a third of that."""
+"""A token of DeepSeek-R1-Distill-Qwen-1.5B took 11.3 ms on the RTX 4090 that ran, its weights a third of that."""
 
 RECIPES = (
     Recipe("vllm", "0.8", "0.8.5", ("H100-PCIe-80GB",), (False,), "pub", (("tp", ("1",)),)),
@@ -198,19 +204,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("cases", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--engine", action="append", help="only these")
+    parser.add_argument("--entry", action="append", metavar="SINCE:GPU", help="only these, and keep the shipped others")
     options = parser.parse_args(arguments)
     cases = list(read_serving_cases(options.cases, None, {}))
     digest = hashlib.sha256(options.cases.read_bytes()).hexdigest()[:12]
     source = f"serving runs of {options.cases.name} (sha256 {digest}); each row there names its publication"
     for engine, recipes in _by_engine(options.engine).items():
-        found = [(recipe, outcome) for recipe in recipes if (outcome := fit_recipe(recipe, cases, source)) is not None]
-        entries = [entry(recipe, outcome) for recipe, outcome in found]
+        anew = [recipe for recipe in recipes if options.entry is None or recipe.name in options.entry]
+        found = [(recipe, outcome) for recipe in anew if (outcome := fit_recipe(recipe, cases, source)) is not None]
+        fitted = {recipe.name: entry(recipe, outcome) for recipe, outcome in found}
+        shipped = {} if options.entry is None else _shipped(engine)
+        entries = [(shipped | fitted)[recipe.name] for recipe in recipes if recipe.name in shipped | fitted]
         profile = profile_yaml(engine, [*entries, *for_all(entries, factors=_of_other_kernels(recipes))], source)
         (options.output / f"{engine}.yaml").write_text(profile, encoding="utf-8")
         for line in _report(found):
             sys.stdout.write(line + "\n")
         sys.stdout.flush()
     return 0
+
+
+def _shipped(engine: str) -> dict[str, EngineConstants]:
+    """Return the entries that come along, by the names of their recipes."""
+    return {f"{each.since}:{each.gpus[0]}": each for each in load_calibrated_engine(engine).entries if each.gpus}
 
 
 def _of_other_kernels(recipes: Sequence[Recipe]) -> bool:

@@ -7,11 +7,11 @@ Its matrix products, and attention of decodes or of prompts alone, become rows t
 from __future__ import annotations
 
 import argparse
+import csv
+import gzip
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-
-import pandas as pd
 
 from calibration.kernels.measured import KernelRow, as_csv
 from sim.profiles.layers import DenseMlp, GroupedAttention
@@ -23,29 +23,37 @@ __all__ = ["main", "rows"]
 _NAMES = {"RTX4090": "RTX-4090", "RTXPRO6000": "RTX-PRO-6000-Server"}
 _SOURCE = "LLMServingSim profiler, bf16, tp 1"
 
+_Cells = dict[str, str]
+
 
 def rows(folder: Path, gpu: str) -> Iterator[KernelRow]:
     """Yield the times that *folder* has of *gpu* (``RTX4090``, ``RTXPRO6000``) without tensor parallelism."""
     dense, single, attention = (
-        _own(pd.read_csv(folder / f"llmservingsim_profile_{name}"), gpu)
+        list(_own(folder / f"llmservingsim_profile_{name}", gpu))
         for name in ("dense.csv", "per_sequence.csv", "attention.csv.gz")
     )
-    for name in sorted(set(attention.model)):
+    for name in sorted({cells["model"] for cells in attention}):
         model = load_model(name)
         layer = model.layers[0]
         if not isinstance(layer.attention, GroupedAttention) or not isinstance(layer.mlp, DenseMlp):
             continue
-        yield from _products(gpu, model, layer.attention, layer.mlp, dense[dense.model == name])
-        yield from _heads(gpu, model, single[single.model == name])
-        yield from _attention(gpu, layer.attention, attention[attention.model == name])
+        yield from _products(gpu, model, layer.attention, layer.mlp, _of(name, dense))
+        yield from _heads(gpu, model, _of(name, single))
+        yield from _attention(gpu, layer.attention, _of(name, attention))
 
 
-def _own(table: pd.DataFrame, gpu: str) -> pd.DataFrame:
-    return table[(table.hardware == gpu) & (table.tp == "tp1")]
+def _own(path: Path, gpu: str) -> Iterator[_Cells]:
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8", newline="") as file:
+        yield from (cells for cells in csv.DictReader(file) if (cells["hardware"], cells["tp"]) == (gpu, "tp1"))
+
+
+def _of(model: str, table: Iterable[_Cells]) -> Iterator[_Cells]:
+    return (cells for cells in table if cells["model"] == model)
 
 
 def _products(
-    gpu: str, model: Model, attention: GroupedAttention, mlp: DenseMlp, table: pd.DataFrame
+    gpu: str, model: Model, attention: GroupedAttention, mlp: DenseMlp, table: Iterable[_Cells]
 ) -> Iterator[KernelRow]:
     hidden, width = model.hidden_size, attention.heads * attention.head_dim
     shapes = {
@@ -54,26 +62,30 @@ def _products(
         "gate_up_proj": (2 * mlp.intermediate, hidden),
         "down_proj": (hidden, mlp.intermediate),
     }
-    for row in table[table.layer.isin(list(shapes))].itertuples():
-        outputs, inputs = shapes[str(row.layer)]
-        yield _row(gpu, "gemm", float(row.time_us), m=int(row.tokens), n=outputs, k=inputs)
+    for cells in table:
+        if cells["layer"] in shapes:
+            outputs, inputs = shapes[cells["layer"]]
+            yield _row(gpu, "gemm", cells, m=int(cells["tokens"]), n=outputs, k=inputs)
 
 
-def _heads(gpu: str, model: Model, table: pd.DataFrame) -> Iterator[KernelRow]:
-    for row in table[table.layer == "lm_head"].itertuples():
-        yield _row(gpu, "gemm", float(row.time_us), m=int(row.sequences), n=model.vocab_size, k=model.hidden_size)
+def _heads(gpu: str, model: Model, table: Iterable[_Cells]) -> Iterator[KernelRow]:
+    for cells in table:
+        if cells["layer"] == "lm_head":
+            yield _row(gpu, "gemm", cells, m=int(cells["sequences"]), n=model.vocab_size, k=model.hidden_size)
 
 
-def _attention(gpu: str, attention: GroupedAttention, table: pd.DataFrame) -> Iterator[KernelRow]:
+def _attention(gpu: str, attention: GroupedAttention, table: Iterable[_Cells]) -> Iterator[KernelRow]:
     sizes = {"heads": attention.heads, "kv_heads": attention.kv_heads, "head_dim": attention.head_dim}
-    for row in table[table.prefill_chunk == 0].itertuples():
-        yield _row(gpu, "decode", float(row.time_us), batch=int(row.n_decode), context=int(row.kv_decode), **sizes)
-    for row in table[(table.n_decode == 0) & (table.kv_prefill == 0)].itertuples():
-        yield _row(gpu, "prefill", float(row.time_us), batch=1, context=int(row.prefill_chunk), **sizes)
+    for cells in table:
+        if cells["prefill_chunk"] == "0":
+            batch, context = int(cells["n_decode"]), int(cells["kv_decode"])
+            yield _row(gpu, "decode", cells, batch=batch, context=context, **sizes)
+        elif cells["n_decode"] == cells["kv_prefill"] == "0":
+            yield _row(gpu, "prefill", cells, batch=1, context=int(cells["prefill_chunk"]), **sizes)
 
 
-def _row(gpu: str, operation: str, time_us: float, **shape: int) -> KernelRow:
-    return KernelRow(_NAMES[gpu], operation, "bf16", seconds=time_us / 1e6, source=_SOURCE, **shape)
+def _row(gpu: str, operation: str, cells: _Cells, **shape: int) -> KernelRow:
+    return KernelRow(_NAMES[gpu], operation, "bf16", seconds=float(cells["time_us"]) / 1e6, source=_SOURCE, **shape)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

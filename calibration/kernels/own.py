@@ -56,7 +56,7 @@ class OwnFit(NamedTuple):
 
 
 def fit_kernels(path: Path) -> OwnFit:
-    """Fit what was timed; operations without rows keep the constants that the accelerator has, or its relative's.
+    """Fit what was timed; others keep the constants that the accelerator has, or go on as its relative's.
 
     Raises
     ------
@@ -70,7 +70,8 @@ def fit_kernels(path: Path) -> OwnFit:
     hardware = _hardware(names.pop())
     base = load_calibrated_hardware(hardware.name)
     digest, source = hashlib.sha256(path.read_bytes()).hexdigest(), f"{path.name}: {rows[0].source}"
-    tables: dict[str, dict[Any, Any]] = {name: dict(getattr(base, name)) for name in TABLES}
+    relative = None if base.transferred_from is None else load_calibrated_hardware(base.transferred_from)
+    tables = {name: _own(base, relative, name) for name in TABLES}
     elementwise, report = base.elementwise, []
     for (operation, key), found in _grouped(rows).items():
         if len(found) < _FEWEST:
@@ -89,7 +90,13 @@ def fit_kernels(path: Path) -> OwnFit:
     if all(line.endswith("left as it was") for line in report):
         raise UserError("too few shapes of every operation", file=str(path))
     assert elementwise is not None  # `HardwareCalibration.resolve` has filled it
-    return OwnFit(hardware.name, "".join(_yaml(hardware, source, tables, elementwise)), report)
+    return OwnFit(hardware.name, "".join(_yaml(hardware, source, relative, base, tables, elementwise)), report)
+
+
+def _own(base: HardwareCalibration, relative: HardwareCalibration | None, table: str) -> dict[Any, Any]:
+    """Return the constants of one table that are not those of the *relative*."""
+    theirs = {} if relative is None else getattr(relative, table)
+    return {key: constants for key, constants in getattr(base, table).items() if constants != theirs.get(key)}
 
 
 def _hardware(cell: str) -> Hardware:
@@ -165,11 +172,21 @@ def _copy(hardware: Hardware, table: Table) -> ElementwiseConstants:
 
 
 def _yaml(
-    hardware: Hardware, source: str, tables: Mapping[str, Any], elementwise: ElementwiseConstants
+    hardware: Hardware,
+    source: str,
+    relative: HardwareCalibration | None,
+    base: HardwareCalibration,
+    tables: Mapping[str, Any],
+    elementwise: ElementwiseConstants,
 ) -> Iterator[str]:
-    yield f"# Written by `python -m calibration fit`: do not edit.\nname: {hardware.name}\nsources:\n"
-    yield f'  all: "{source}; what has another source below was not timed"\n'
+    """Yield the lines of the profile; beside a *relative*, only what is not its."""
+    yield f"# Written by `python -m calibration fit`: do not edit.\nname: {hardware.name}\n"
+    if relative is not None:
+        yield f"transferred_from: {relative.name}\nerror_factor: {base.error_factor / relative.error_factor:g}\n"
+    yield f'sources:\n  all: "{source}; what has another source below, or is not here, was not timed"\n'
     for table in TABLES:
-        yield from table_lines(table, tables[table])
-    yield "elementwise:\n"
-    yield from lines_of(elementwise, "  ")
+        if tables[table]:
+            yield from table_lines(table, tables[table])
+    if relative is None or elementwise != relative.elementwise:
+        yield "elementwise:\n"
+        yield from lines_of(elementwise, "  ")

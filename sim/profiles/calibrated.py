@@ -151,7 +151,7 @@ class HardwareCalibration(Profile):
     """
 
     aliases: tuple[str, ...] = ()
-    transferred_from: str | None = Field(None, description="The relative whose constants hold where it has none of its own.")
+    transferred_from: str | None = Field(None, description="The relative whose constants hold where it has no own.")
     error_factor: float = Field(1.0, ge=1, description="How many times wider its errors are than the fits say.")
     gemm: dict[str, GemmConstants] = Field({}, description="Linear layers, by weight type.")
     decode: dict[str, DecodeConstants] = Field({}, description="Grouped attention, by type of the KV cache.")
@@ -184,5 +184,8 @@ class HardwareCalibration(Profile):
         relative = load(self.transferred_from)
         own = {name: getattr(self, name) for name in ("name", "aliases", "sources", "notes", "transferred_from")}
         tables = {name: getattr(relative, name) | getattr(self, name) for name in (*_BY_TYPE, "all_reduce")}
-        error_factor = self.error_factor * relative.error_factor
-        return relative.model_copy(update=own | tables | {"error_factor": error_factor})
+        scalars = {
+            "error_factor": self.error_factor * relative.error_factor,
+            "elementwise": self.elementwise or relative.elementwise,
+        }
+        return relative.model_copy(update=own | tables | scalars)

@@ -153,7 +153,7 @@ class EngineVersion(_Part):
         None, description="Inputs of MXFP4 experts on accelerators with 4-bit floats; missing: they stay in 16 bits."
     )
     fp8_inputs_fused: bool = Field(
-        False, description="Whatever writes the inputs of an fp8 product writes them in fp8, by scales of the checkpoint."
+        False, description="What writes the inputs of an fp8 product writes them in fp8, by scales of the checkpoint."
     )
 
     def multiplied_on(self, hardware: Hardware, quantization: Quantization) -> Quantization:

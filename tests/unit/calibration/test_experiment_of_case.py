@@ -194,3 +194,24 @@ def test_a_stated_mix_becomes_classes_with_the_mean_that_was_counted():
 def test_the_checkpoints_in_eight_bits_that_qwen_publishes_have_scales_of_blocks():
     assert experiment(model="Qwen/Qwen3-32B", weight_dtype="fp8").deployment.quantization.weights == "fp8_block"
     assert experiment(weight_dtype="fp8").deployment.quantization.weights == "fp8"
+
+
+def test_the_context_of_a_batch_of_llama_cpp_holds_all_of_it():
+    llama = {"engine": "llama.cpp", "load_type": "batch", "load_value": "8", "gpu": "DGX-Spark GB10 128GB"}
+    assert experiment(**llama).engine.num_gpu_blocks_override == 8 * (1024 + 128 + 1)
+    assert experiment(**llama | {"load_type": "concurrency"}).engine.num_gpu_blocks_override is None
+
+
+def test_gguf_files_are_of_eight_bits_unless_they_were_trained_for_four():
+    gguf = {"engine": "llama.cpp", "weight_dtype": "gguf (MXFP4 for gpt-oss, other see model)", "load_type": "batch"}
+    assert experiment(**gguf).deployment.quantization.weights == "q8_0"
+    four = experiment(**gguf | {"model": "ggml-org/gemma-3-4b-it-qat-GGUF"})
+    assert four.deployment.quantization.weights == "q4_k_m"
+
+
+def test_prompts_are_not_found_again_by_a_version_that_may_be_before_that():
+    shared = {"len_distribution": "sonnet (input +-3%, fixed output; shared 200-token prefix)"}
+    assert experiment(**shared).engine.prefix_caching
+    guessed = shared | {"engine_version": "~0.8 (Mar-Apr 2025)"}
+    assert not experiment(**guessed, date="2025-03-25").engine.prefix_caching
+    assert experiment(**guessed, date="2025-04-20").engine.prefix_caching

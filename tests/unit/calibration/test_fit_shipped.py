@@ -1,3 +1,5 @@
+import pytest
+
 from calibration.fit import profile_yaml
 from calibration.fit_shipped import RECIPES, chosen, drawn, for_all
 from calibration.serving_cases import ServingCase
@@ -42,6 +44,27 @@ def test_a_recipe_takes_runs_of_its_engine_versions_and_accelerator_with_few_use
         {"load_type": "batch"},
     )
     assert not any(chosen(case(**cells), RECIPE) for cells in others)
+
+
+def test_a_recipe_may_leave_runs_aside_to_be_judged_by_them():
+    between = next(recipe for recipe in RECIPES if recipe.name == "0.23:H100-SXM-80GB")
+    assert chosen(case(engine_version="0.23.0", load_value="2"), between)
+    assert not chosen(case(engine_version="0.23.0", load_value="6"), between)
+
+
+def test_llama_cpp_is_fitted_to_batches_with_wide_factors():
+    batches = [recipe for recipe in RECIPES if recipe.engine == "llama-cpp"]
+    llama = {"engine": "llama.cpp", "load_type": "batch", "load_value": "4", "engine_version": ""}
+    assert any(chosen(case(**llama), recipe) for recipe in batches)
+    assert {recipe.load_types for recipe in batches} == {("batch",)}
+    names = [(recipe.engine, recipe.name) for recipe in RECIPES]
+    assert len(set(names)) == len(names)
+
+
+def test_factors_of_an_engine_with_kernels_of_its_own_carry_over():
+    entries = [entry("0", None, ("A",), memory_factor=0.6), entry("0", None, ("B",), memory_factor=0.8)]
+    (found,) = for_all(entries, factors=True)
+    assert found.constants["memory_factor"].value == pytest.approx(0.7)
 
 
 def test_runs_are_drawn_over_models_and_loads_and_each_question_once():

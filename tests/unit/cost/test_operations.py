@@ -74,7 +74,8 @@ def test_an_engine_may_have_constants_of_its_own():
 
 
 def test_inputs_that_come_in_fp8_are_not_quantised_again():
-    fused, apart = (Accelerator(ROUND, CONSTANTS, kernels="other", fp8_inputs_fused=each).gemm("fp8") for each in (True, False))
+    chips = (Accelerator(ROUND, CONSTANTS, kernels="other", fp8_inputs_fused=each) for each in (True, False))
+    fused, apart = (chip.gemm("fp8") for chip in chips)
     assert (apart.launch_s, apart.quantise_s > 0) == (3e-6, True)
     assert (fused.launch_s, fused.quantise_s) == (CHIP.gemm("bf16").launch_s, 0.0)
     assert fused.flops_per_s == apart.flops_per_s
