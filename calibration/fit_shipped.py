@@ -95,7 +95,6 @@ RECIPES = (
     Recipe("sglang", "0.5", None, ("H100-SXM-80GB",), (True,), "sil"),
     Recipe("sglang", "0.5", None, ("H200-SXM-141GB",), (True,), "sil"),
     Recipe("sglang", "0.5", None, ("B200-SXM-180GB",), (True,), "sil"),
-    Recipe("sglang", "0.4", None, ("MI300X",), (True,), deviation=_OTHER_KERNELS),
     *(
         Recipe("llama-cpp", "0", None, (gpu,), (False,), deviation=_OTHER_KERNELS)
         for gpu in (
@@ -185,7 +184,7 @@ def for_all(entries: Sequence[EngineConstants], *, factors: bool = False) -> Ite
         for name in found[0].constants:
             if name.endswith("_factor") and not factors:
                 continue
-            values = [each.constants[name].value for each in found]
+            values = [each.constants[name].value for each in found if name in each.constants]
             bounds, spread = found[0].constants[name].bounds, (max(values) - min(values)) / 2
             value = float(f"{median(values):.4g}")
             constants[name] = Constant(value=value, stderr=float(f"{spread:.2g}"), bounds=bounds, status="fixed")
