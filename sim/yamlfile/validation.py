@@ -143,7 +143,7 @@ def _locate(model_class: type[BaseModel], loc: PathTuple) -> tuple[PathTuple, An
     outer: Any = None
     for depth, step in enumerate(loc):
         members = _members(here)
-        if step == "[key]":
+        if step == "[key]" and _is_mapping(outer):  # pydantic's word; elsewhere it is a key that somebody wrote
             here = get_args(_bare(outer))[0]
         elif len(members) > 1:
             names = {name: member for member in members for name in (*_kinds(member), _name(member))}
@@ -164,7 +164,7 @@ def _inside(annotation: Any, step: str | int, last: bool) -> Any:
             return get_args(get_type_hints(bare, include_extras=True)["__pydantic_extra__"])[-1]
         return bare if last else Any
     arguments = get_args(bare)
-    return arguments[-1 if get_origin(bare) in (dict, Mapping) else 0] if arguments else Any
+    return arguments[-1 if _is_mapping(bare) else 0] if arguments else Any
 
 
 def _bare(annotation: Any) -> Any:
@@ -186,6 +186,10 @@ def _members(annotation: Any) -> list[Any]:
 
 def _is_union(annotation: Any) -> bool:
     return get_origin(annotation) in (Union, types.UnionType)
+
+
+def _is_mapping(annotation: Any) -> bool:
+    return get_origin(_bare(annotation)) in (dict, Mapping)
 
 
 def _name(annotation: Any) -> str:
