@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
+from pydantic import ValidationError
+
 from sim.errors import did_you_mean
 from sim.experiment import EngineOptions, Experiment
 from sim.policy import kinds_of
@@ -91,4 +93,10 @@ def _scheduler(experiment: Experiment, version: EngineVersion, hardware: Hardwar
     if chosen is kinds.get(version.scheduler) and experiment.cost_model.kind != "affine":
         defaults |= version.scheduler_options
     given = {} if written is None else written.model_dump(exclude_unset=True)
-    return chosen(**{name: value for name, value in defaults.items() if name in chosen.model_fields} | given)
+    options = {name: value for name, value in defaults.items() if name in chosen.model_fields}
+    try:
+        return chosen(**options | given)
+    except ValidationError as problem:
+        wrong, first = ".".join(map(str, problem.errors()[0]["loc"])), problem.errors()[0]["msg"]
+        said = f"its profile has a scheduler_options.{wrong} that the scheduler does not take: {first}"
+        raise experiment.error("engine.kind", said) from None
