@@ -361,10 +361,10 @@ class Replica:
             self._emissions.join(request)
 
     def _start(self, decision: Decision) -> None:
-        batch = self._batch(decision)
+        batch, waits = self._batch(decision), self._kv.load_s > 0
         pace = self._pace(batch)
         running = self._state.running
-        if isinstance(running, Speculating):
+        if isinstance(running, Speculating) and not waits:
             stride = self._listed(running, decision, batch, pace)
         else:
             stride = self._stride_of(decision, batch, pace, self._horizon(decision, pace.iterations))
@@ -384,11 +384,11 @@ class Replica:
         return self._stride
 
     def _pace(self, batch: Batch) -> Pace:
-        """Return the time of *batch*, which waits for the blocks that its prompts hit elsewhere."""
+        """Return the time of *batch*; one that waits for blocks from elsewhere is not like the next."""
         windows = self._state.running.windows
         pace = self._cost.pace(batch, tuple([window.growing for window in windows]) if windows else ())
         if self._kv.load_s:
-            pace = pace._replace(first_s=pace.first_s + self._kv.take_load_s())
+            pace = Pace(pace.first_s + self._kv.take_load_s(), pace.growth_s, 1)
         return pace if self._slowdown == 1 else pace.slowed(self._slowdown)
 
     def _stride_of(self, decision: Decision, batch: Batch, pace: Pace, iterations: int) -> Stride:
