@@ -93,7 +93,7 @@ class Engine:
             "eviction": self.eviction,
         }
         if self.tiers and self.prefix_caching:
-            return TieredKvCache(self.num_blocks, self.block_size, tiers=self.tiers, write=self.write, **options)
+            return TieredKvCache(self.num_blocks, self.block_size, **options).keep_in(self.tiers, self.write)
         return KvCache(self.num_blocks, self.block_size, **options)
 
     def running(self) -> Running:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal, Self
 
 from sim.kv.cache import KvCache
 from sim.kv.tier import Tier
@@ -25,12 +25,14 @@ class TieredKvCache(KvCache):
     which only that one could hit, are not kept.
     """
 
-    def __init__(
-        self, num_blocks: int, block_size: int, *, tiers: Sequence[Tier], write: Write, **options: Any
-    ) -> None:
-        super().__init__(num_blocks, block_size, **options)
+    def keep_in(self, tiers: Sequence[Tier], write: Write) -> Self:
+        """Return the cache, before anything is in it, with its *tiers*.
+
+        They are no parameters beside those of `KvCache`: mypyc passes ``**options`` to no base class.
+        """
         self._tiers, self._through = tiers, write == "write_through"
         self._kept: list[OrderedDict[int, None]] = [OrderedDict() for _ in tiers]
+        return self
 
     def lacks_for_good(self, request: Request) -> bool:
         """Tell whether *request* cannot get its blocks while those who run just decode; unknown if it hits any."""

@@ -11,7 +11,7 @@ from sim.yamlfile import parse_yaml
 
 
 def cache(*tiers, write="write_back", blocks=4):
-    return TieredKvCache(blocks, 2, tiers=tiers, write=write, prefix_caching=True)
+    return TieredKvCache(blocks, 2, prefix_caching=True).keep_in(tiers, write)
 
 
 def serve(kv, name, index=0, tokens=4):
