@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -187,7 +187,7 @@ class EngineOptions(_Section):
         None, gt=0, allow_inf_nan=False, description="The server gives up what it has not admitted by then [s]."
     )
     num_gpu_blocks_override: int | None = Field(
-        None, ge=1, description="KV blocks of a replica, instead of the memory plan's [blocks]."
+        None, ge=1, le=2**40, description="KV blocks of a replica, instead of the memory plan's [blocks]."
     )
 
 
@@ -270,6 +270,7 @@ class Experiment(_Section):
     seed: int = Field(1, ge=0, description="Seed of every random draw.")
 
     _document: Document = PrivateAttr()
+    _written: Document = PrivateAttr()
 
     @field_validator("sweep", mode="before")
     @classmethod
@@ -278,8 +279,13 @@ class Experiment(_Section):
 
     @property
     def document(self) -> Document:
-        """What it was read from, with the overrides."""
+        """What it was read from, with the overrides, and with fields for `engine.flags`."""
         return self._document
+
+    def document_for(self, paths: Iterable[str]) -> Document:
+        """Return what values at *paths* are to be changed in; flags are read anew where they or their engine change."""
+        read_anew = any(path.endswith(("engine", "engine.flags", "engine.kind", "engine.version")) for path in paths)
+        return self._written if read_anew else self._document
 
     @property
     def folder(self) -> Path:
@@ -314,11 +320,11 @@ def load_experiment(path: str | Path, overrides: Sequence[str] = ()) -> Experime
 
 def experiment_of(document: Document) -> Experiment:
     """Return the experiment that *document* describes; raise `ConfigError` as `load_experiment` does."""
-    document = with_flags(document)
+    written, document = document, with_flags(document)
     experiment = validate(Experiment, document)
     if not experiment.name:
         experiment = experiment.model_copy(update={"name": Path(document.file).stem})
-    experiment._document = document
+    experiment._document, experiment._written = document, written
     return experiment
 
 

@@ -160,16 +160,17 @@ class StrideRows:
 
 COLUMNS = tuple(StrideRows.__dataclass_fields__)[:-2]
 """What a row says of a stride, in order."""
-_TIMES, _LARGE = ("start_s", "first_s", "growth_s"), ("decode_context_tokens", "emitted")
-_CODES = ["d" if name in _TIMES else "q" if name in _LARGE else "i" for name in COLUMNS]
+_TIMES = ("start_s", "first_s", "growth_s")
+_OF_REQUESTS = ("replica", "decodes", "chunks", "steady_gaps", "waiting", "running", "preempted", "blocked")
+_CODES = ["d" if name in _TIMES else "i" if name in _OF_REQUESTS else "q" for name in COLUMNS]
 CELLS = np.dtype(list(zip(COLUMNS, _CODES, strict=True)))
-"""A row as it is packed."""
+"""A row as it is packed: tokens, blocks and iterations may be more than 32 bits hold, requests and replicas not."""
 _pack = Struct("=" + "".join(_CODES)).pack
 
 
 @dataclass(slots=True)
 class StrideLog:
-    """Collects stride rows, packed (92 bytes a row), since a long run has millions."""
+    """Collects stride rows, packed (112 bytes a row), since a long run has millions."""
 
     _cells: bytearray = field(default_factory=bytearray)
     _odd_gaps: array[float] = field(default_factory=lambda: array("d"))

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections import deque
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +20,31 @@ from sim.yamlfile.document import PathTuple
 __all__ = ["fields_of", "ignored", "with_flags"]
 
 _FLAG = re.compile(r"-{1,2}[A-Za-z]")
-_SCALES = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
+_SCALES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_SWITCHED = {None: True, "true": True, "false": False}
 _SCHEDULER = "engine.scheduler."
 
 
 def with_flags(document: Document) -> Document:
     """Return an experiment's *document* with the fields that its ``engine.flags``, and those of pools, stand for.
 
-    Raise its error where a flag is unknown or refused, or where a field is written as well, with another value.
+    Of the flags those are left that stand for no field: what is changed later is changed in the fields. Raise its error
+    where a flag is unknown or refused, or where a field is written as well, with another value.
     """
     pools = document.data.get("pools")
     for place in range(len(pools) if isinstance(pools, list) else 0):
+        _refuse_other_engine(document, ("pools", place, "engine"))
         document = _expanded(document, ("pools", place))
     return _expanded(document, ())
+
+
+def _refuse_other_engine(document: Document, pool: PathTuple) -> None:
+    """Raise an error where the engine of a *pool*, without flags of its own, is not the one that flags are of."""
+    flags, kind = document.value_at(("engine", "flags"), None), document.value_at(("engine", "kind"), "vllm")
+    own = document.value_at((*pool, "flags"), None)
+    if flags and own is None and document.value_at((*pool, "kind"), kind) != kind:
+        raise document.error((*pool, "kind"), f"engine.flags are those of {kind}: give the pool flags of its own")
 
 
 def ignored(words: str | Sequence[str], engine: str, beside: Path) -> dict[str, list[str]]:
@@ -49,9 +62,10 @@ def ignored(words: str | Sequence[str], engine: str, beside: Path) -> dict[str, 
 def fields_of(words: str | Sequence[str], table: FlagTable) -> dict[str, Any]:
     """Return the dotted path and value of every field that *words*, a command line, stand for.
 
-    Raise a `ValueError` that names the flag which is unknown, refused or wrong.
+    Of a flag that is there twice the last counts; of two flags for one field the one that is later in *table*. Raise a
+    `ValueError` that names the flag which is unknown, refused or wrong.
     """
-    fields: dict[str, Any] = {}
+    found: dict[str, tuple[int, Any]] = {}
     for name, value in _flags(words, table):
         plain = _plain(name, table)
         flag = table.by_name.get(spelling(plain))
@@ -60,10 +74,20 @@ def fields_of(words: str | Sequence[str], table: FlagTable) -> dict[str, Any]:
             continue
         if flag.write:
             raise ValueError(f"{name}: write {flag.field}, {flag.write}")
-        meant = _meant(flag, name, value, negated=plain != name)
-        if meant is not None:
-            fields[flag.field] = meant
-    return fields
+        place = table.modelled.index(flag)
+        if place >= found.get(flag.field, (0, None))[0]:
+            found[flag.field] = place, _meant(flag, name, value, negated=plain != name)
+    return {field: meant for field, (_, meant) in found.items() if meant is not None}
+
+
+def _without_fields(words: str | Sequence[str], table: FlagTable) -> list[str] | None:
+    """Return those flags among *words* that stand for no field; None if there are none."""
+    left = [
+        name if value is None else f"{name}={value}"
+        for name, value in _flags(words, table)
+        if spelling(_plain(name, table)) not in table.by_name
+    ]
+    return left or None
 
 
 def _expanded(document: Document, at: PathTuple) -> Document:
@@ -75,7 +99,8 @@ def _expanded(document: Document, at: PathTuple) -> Document:
         return document  # nothing, or for the experiment's own checks to refuse
     beside = Path(document.file).resolve().parent
     try:
-        fields = fields_of(words, _table(engine, beside))
+        table = _table(engine, beside)
+        fields, left = fields_of(words, table), _without_fields(words, table)
     except ValueError as problem:
         raise document.error(place, str(problem)) from None
     except ProfileError as problem:
@@ -87,7 +112,7 @@ def _expanded(document: Document, at: PathTuple) -> Document:
         fields = {f"{_SCHEDULER}kind": kind} | fields if kind else fields
     for field, value in fields.items():
         document = _written(document, at, field, value, place)
-    return document
+    return document.replace(".".join(map(str, place)), left, *document.place_of(place))
 
 
 def _written(document: Document, at: PathTuple, field: str, value: Any, place: PathTuple) -> Document:
@@ -123,10 +148,14 @@ def _table(engine: str, beside: Path) -> FlagTable:
 
 
 def _flags(words: str | Sequence[str], table: FlagTable) -> Iterator[tuple[str, str | None]]:
-    """Yield each flag and its value, None where it has none; what stands before all flags is MODEL."""
-    rest = deque(shlex.split(words) if isinstance(words, str) else words)
-    while rest and rest[0] in (*table.command.split(), "python3"):
-        rest.popleft()
+    """Yield each flag and its value, None where it has none; what stands before all flags is MODEL.
+
+    A line may go on after a backslash.
+    """
+    rest = deque(shlex.split(words.replace("\\\n", " ")) if isinstance(words, str) else words)
+    for word in _command(rest, table):
+        if "=" in word:
+            raise ValueError(f"{word}: variables of the environment are not modelled")
     while rest:
         word = rest.popleft()
         name, equals, value = word.partition("=")
@@ -141,6 +170,18 @@ def _flags(words: str | Sequence[str], table: FlagTable) -> Iterator[tuple[str, 
             while rest and not _FLAG.match(rest[0]):
                 values.append(rest.popleft())
             yield name, " ".join(values) if values else None
+
+
+def _command(rest: deque[str], table: FlagTable) -> list[str]:
+    """Take the command off *rest*, and variables of the environment before it; return the words that were taken."""
+    taken = []
+    while rest and _VARIABLE.match(rest[0]):
+        taken.append(rest.popleft())
+    if len(rest) > 2 and rest[0] in ("python", "python3") and rest[1] == "-m":
+        taken += [rest.popleft() for _ in range(3)]
+    while rest and rest[0] in table.command.split():
+        taken.append(rest.popleft())
+    return taken
 
 
 def _takes_none(name: str, table: FlagTable) -> bool:
@@ -168,7 +209,10 @@ def _refuse(name: str, table: FlagTable) -> None:
 def _meant(flag: ModelledFlag, name: str, text: str | None, *, negated: bool) -> Any:
     """Return what the field of *flag* becomes; None where it is left out."""
     if flag.on is not None:
-        meant = flag.off if negated or text == "false" else flag.on
+        switched = _SWITCHED.get(text if text is None else text.lower())
+        if switched is None or (negated and text is not None):
+            raise ValueError(f"{name} takes no value {text!r}")
+        meant = flag.on if switched and not negated else flag.off
         if meant is None:
             raise ValueError(f"{name}: it cannot be turned off here")
         return meant
@@ -184,8 +228,10 @@ def _meant(flag: ModelledFlag, name: str, text: str | None, *, negated: bool) ->
 
 def _number(text: str, *, counts: bool) -> Any:
     """Return *text* as the number that it is, else as it is."""
-    if counts and text[-1:] in _SCALES and text[:-1].isdecimal():
-        return int(text[:-1]) * _SCALES[text[-1]]
+    if counts and (scaled := re.fullmatch(r"(\d+)(\.\d+)?([kmgtKMGT])", text)):
+        whole, part, scale = scaled.groups()
+        if part is None or scale.islower():
+            return int(Decimal(whole + (part or "")) * _SCALES[scale])
     for kind in (int, float):
         try:
             return kind(text)

@@ -180,7 +180,7 @@ def _assumptions(experiment: Experiment, answer: CheapestAnswer, warnings: tuple
 
 def _yaml(experiment: Experiment, settings: Settings) -> str:
     """Return the experiment with *settings*, as it is run again."""
-    document = experiment.document
+    document = experiment.document_for(settings)
     for path, value in settings.items():
         document = document.replace(path, value, path)
     data = document.without("search").without("sweep").data

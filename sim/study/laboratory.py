@@ -29,7 +29,7 @@ def altered(base: Experiment, settings: Settings) -> Experiment:
     ConfigError
         The settings cannot be used.
     """
-    document = base.document
+    document = base.document_for(settings)
     for path, value in settings.items():
         document = document.replace(path, value, f"{base.document.file}: {path}")
     for section in ("sweep", "search"):

@@ -28,7 +28,7 @@ class Point:
 
         Points that differ only in their settings have the same seed, so that they share all random draws.
         """
-        document = base.document
+        document = base.document_for(self.settings)
         for path, value in self.settings.items():
             document = document.replace(path, value, f"{base.document.file}: point {self.index}")
         experiment = experiment_of(document)

@@ -44,7 +44,7 @@ def run_sweep(
         There is no sweep, none of its points can be run, or *folder* takes no files.
     """
     points = points_of(base)
-    base = experiment_of(base.document.replace("sweep", None, base.document.file))  # it can be long
+    base = experiment_of(base.document_for(["engine"]).replace("sweep", None, base.document.file))  # it can be long
     heads = _heads(base, points)
     rows = _known(heads, folder.rows(), cache)
     left = [point for point in points if point.index not in rows]

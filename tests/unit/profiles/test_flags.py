@@ -15,7 +15,9 @@ from sim.profiles.command_line import fields_of, ignored
 from sim.profiles.flags import spelling
 from sim.profiles.library import load_engine, load_flags, names
 from sim.report.flags import flags_page
-from sim.simulate import simulate
+from sim.simulate import ready_pools, simulate
+from sim.study.laboratory import altered
+from sim.study.point import Point
 from sim.yamlfile import parse_yaml
 
 TABLES = {name: load_flags(name) for name in names("flags")}
@@ -181,3 +183,66 @@ def test_a_wrong_value_is_an_error_of_the_field_at_the_line_of_the_flag():
     text = TEXT.replace("engine: {kind: vllm}", "engine:\n  flags: --max-num-seqs many")
     with pytest.raises(ConfigError, match=r"^flags\.yaml:5: engine\.scheduler\.max_num_seqs: expected a whole number"):
         experiment_of(parse_yaml(text, "flags.yaml"))
+
+
+def test_a_line_goes_on_after_a_backslash_and_may_begin_with_python():
+    found = flagged("python3 -m vllm.entrypoints.openai.api_server \\\n  --max-num-seqs 64 \\\n  --port 80 \\\n")
+    assert found.engine.scheduler.max_num_seqs == 64
+    assert found.engine.flags == ("--port=80",)
+
+
+@pytest.mark.parametrize(
+    ("flags", "field", "value"),
+    [
+        ("-q fp8 --dtype bfloat16", "deployment.quantization.weights", "fp8"),
+        ("--dtype bfloat16 -q fp8", "deployment.quantization.weights", "fp8"),
+        ("--enforce-eager --max-cudagraph-capture-size 64", "engine.max_captured_batch", 0),
+        ("--kv-cache-dtype fp8 --kv-cache-dtype auto", "deployment.quantization.kv_cache", None),
+        ("--max-num-seqs 8 --max-num-seqs 9", "engine.scheduler.max_num_seqs", 9),
+        ("--enable-prefix-caching=False", "engine.prefix_caching", False),
+        ("--enable-prefix-caching=True", "engine.prefix_caching", True),
+        ("--max-model-len 25.6k", "engine.max_model_len", 25_600),
+        ("--max-model-len 0.1m", "engine.max_model_len", 100_000),
+    ],
+)
+def test_of_several_flags_for_a_field_the_one_counts_that_the_engine_obeys(flags, field, value):
+    found = fields_of(flags, TABLES["vllm"])
+    assert found.get(field) == value
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--enable-prefix-caching=maybe", "--enable-prefix-caching takes no value 'maybe'"),
+        ("--no-enable-prefix-caching=false", "--no-enable-prefix-caching takes no value 'false'"),
+        ("VLLM_USE_V1=0 vllm serve", "VLLM_USE_V1=0: variables of the environment are not modelled"),
+    ],
+)
+def test_words_that_an_engine_would_not_take_are_refused(flags, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        fields_of(flags, TABLES["vllm"])
+
+
+def test_a_pool_may_write_other_fields_than_flags_say():
+    pools = "pools=[{name: a, parallelism: {tp: 4}, engine: {scheduler: {kind: chunked_prefill, max_num_seqs: 4}}}]"
+    (pool,) = ready_pools(experiment("engine.flags=-tp 2 --max-num-seqs 8 --port 80", pools))
+    assert (pool.experiment.deployment.parallelism.tp, pool.setup.flags.scheduler.max_num_seqs) == (4, 4)
+
+
+def test_flags_of_one_engine_are_not_taken_for_the_pool_of_another():
+    with pytest.raises(ConfigError, match=r"pools\.0\.engine\.kind: engine.flags are those of vllm: give the pool"):
+        experiment("engine.flags=--max-num-seqs 8", "pools=[{name: a, engine: {kind: sglang}}]")
+
+
+@pytest.mark.parametrize(
+    ("settings", "seqs", "prefix_caching"),
+    [
+        ({"engine.scheduler.max_num_seqs": 4}, 4, False),
+        ({"engine.flags": "--max-num-seqs 16"}, 16, None),
+        ({"engine.kind": "sglang", "engine.flags": "--max-running-requests 3"}, 3, None),
+    ],
+)
+def test_a_sweep_changes_what_flags_say_and_the_flags(settings, seqs, prefix_caching):
+    base = flagged("--max-num-seqs 8 --no-enable-prefix-caching")
+    for found in (Point(0, settings, 0).experiment(base), altered(base, settings)):
+        assert (found.engine.scheduler.max_num_seqs, found.engine.prefix_caching) == (seqs, prefix_caching)
