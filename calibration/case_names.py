@@ -8,9 +8,9 @@ from typing import Any
 
 from calibration.memory_cases import NotModelledError
 from calibration.serving_cases import ServingCase
-from sim.errors import ProfileError
+from sim.errors import ProfileError, did_you_mean
 from sim.profiles.layers import MoeMlp
-from sim.profiles.library import find, load_engine, load_hardware
+from sim.profiles.library import find, load_engine, load_hardware, names
 from sim.profiles.model import Model
 
 __all__ = ["gpu_name", "gpu_of", "is_moe", "kv_dtype", "model_name", "quantization", "version_of"]
@@ -20,6 +20,10 @@ _GPUS = (
     (re.escape(_UNSTATED), "H100-PCIe-80GB"),
     (r".*\(Nvidia RTX 4090\)|4090 24GB|.*\(Nvidia 4090\)", "RTX-4090"),
     (r"3090 24GB", "RTX-3090"),
+    (r"(?:NVIDIA )?GeForce (RTX \d{4})", r"\1"),
+    (r"(?:NVIDIA )?RTX 6000 Ada.*", "RTX-6000-Ada"),
+    (r"NVIDIA H100 80GB HBM3", "H100-SXM-80GB"),
+    (r"Tesla (T4|V100-SXM2-32GB)", r"\1"),
     (r"AMD Strix Halo.*", "Strix-Halo"),
     (r"Apple (M\d) (Ultra|Max).*|(M\d) (Ultra|Max) .*-Core GPU.*", r"Apple-\1\3-\2\4"),
     (r".*GB10.*", "DGX-Spark"),
@@ -31,6 +35,7 @@ _GPUS = (
     (r".*H100-SXM-80GB.*", "H100-SXM-80GB"),
     (r".*H200-SXM-141GB.*", "H200-SXM-141GB"),
 )
+"""Names that differ from the profiles', as the driver prints them too, with a space for each of its dashes."""
 _WHOLE_BOX = re.compile(r"NVIDIA |AMD Instinct |Virtualized ")
 
 _MODELS = {
@@ -84,9 +89,11 @@ _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?")
 
 def gpu_name(cell: str) -> str:
     """Return the hardware profile that *cell* means; raise `NotModelledError` if there is none."""
-    name = _known_gpu(cell)
+    # Some tools write the driver's "NVIDIA GeForce RTX 4090" with dashes.
+    name = _known_gpu(cell) or _known_gpu(re.sub(r"[-_](?=\D)|(?<=\D)[-_]", " ", cell))
     if name is None:
-        raise NotModelledError(f"no hardware profile for {cell!r}")
+        remedy = did_you_mean(cell, names("hardware")) or "; write one (docs/extending.md)"
+        raise NotModelledError(f"no hardware profile for {cell!r}{remedy}")
     return name
 
 
@@ -132,7 +139,7 @@ def model_name(case: ServingCase) -> str:
         name = "nvidia/DeepSeek-R1-NVFP4"
     path = _profile_path(name)
     if path is None:
-        raise NotModelledError(f"no model profile for {cell!r}")
+        raise NotModelledError(f"no model profile for {cell!r}; add one: `python -m sim profiles add config.json`")
     return path
 
 

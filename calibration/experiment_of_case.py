@@ -32,6 +32,7 @@ _MANY_PER_S = 100.0
 """Rate beyond which an open loop is simulated for as long as with this one: several answers long."""
 _CONTEXT_MARGIN = 1.1
 _ROOMIER = 0.95
+_EXAMPLES = {"model": "NAME", "engine": "vllm", "gpu": "H100-SXM-80GB", "tp": "N"}
 _FLAGS = ("max_num_seqs", "max_num_batched_tokens")
 _INFERENCEX_PATIENCE = 60
 _TENSORRT_TOKENS = 8192
@@ -119,6 +120,14 @@ def _refuse_unmodelled(case: ServingCase) -> None:
         raise NotModelledError("no load_value: the row sums up several loads")
     if "trace replay" in case.text("len_distribution"):
         raise NotModelledError("the trace that was replayed is not in the row")
+    if unstated := [name for name in ("model", "engine", "gpu") if not case.text(name)] + _no_ranks(case):
+        remedy = " ".join(f"--assume {name}={_EXAMPLES[name]}" for name in unstated)
+        raise NotModelledError(f"not stated: {', '.join(unstated)}; if you know: {remedy}")
+
+
+def _no_ranks(case: ServingCase) -> list[str]:
+    stated = is_disaggregated(case) or case.whole("tp") or case.whole("n_gpus")
+    return [] if stated else ["tp"]
 
 
 @functools.cache
@@ -205,7 +214,7 @@ def _ranks(draft: _Draft) -> _Ranks:
     case = draft.case
     tp, ep, copies = case.whole("tp") or case.whole("n_gpus"), case.whole("ep") or 1, case.whole("dp") or 1
     if tp is None:
-        raise NotModelledError("neither tp nor n_gpus is stated; if you know it: --assume tp=N")
+        raise NotModelledError("neither tp nor n_gpus is stated")
     if not is_moe(draft.model):
         return _Ranks(tp, 1, replicas=copies)
     if case.text("dp") == "dpa" or (copies > 1 and copies == tp == case.whole("n_gpus")):

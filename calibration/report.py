@@ -25,18 +25,24 @@ _MAIN = (
     "step_ms",
 )
 """Metrics of the table; JSON has them all."""
+_FEW = 5
 _MEMORY = ("kv_gib", "kv_tokens", "weights_gib", "fits")
 
 
 def validation(result: Mapping[str, Any]) -> str:
-    """Return the accuracy table: mean / median of the absolute error, bias and cases, by group and metric."""
+    """Return the accuracy table: mean / median of the absolute error, bias and cases, by group and metric.
+
+    A group of the same cases as ``all`` is not repeated, and of a few cases each figure is shown.
+    """
     summary = result["summary"]
-    groups = {name: metrics for name, metrics in summary.items() if name not in ("skipped", "overload")}
+    groups = _distinct({name: found for name, found in summary.items() if name not in ("skipped", "overload")})
     metrics = [name for name in (*_MAIN, *_MEMORY) if any(name in found for found in groups.values())]
     header = ["group", *metrics]
     rows = [[name, *(_cell(found.get(metric)) for metric in metrics)] for name, found in groups.items()]
-    lines = []
-    if rows:
+    modelled = [case for case in result["cases"] if case["skipped"] is None]
+    few = len(modelled) <= _FEW and all("assumed" in case for case in modelled)
+    lines = [*_figures(modelled)] if few else []
+    if rows and not (few and len(modelled) == 1):
         lines += ["error in %: mean / median of the absolute value, bias (cases)", "", *_aligned([header, *rows]), ""]
     if "overload" in summary:
         lines += [*_overload(summary["overload"]), ""]
@@ -49,6 +55,28 @@ def validation(result: Mapping[str, Any]) -> str:
     if "cpu_s" in result:
         lines += [f"{result['cpu_s']:.0f} s of processor time"]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _distinct(groups: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: found for name, found in groups.items() if name == "all" or found != groups.get("all")}
+
+
+def _figures(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield measured beside predicted of each case, those that the table of errors has."""
+    for case in cases:
+        yield f"{case['case_id'].rpartition('/')[2]}: {case['model']} on {case['gpu']}, {case['engine']}"
+        if case["assumed"]:
+            yield f"assumed: {'; '.join(dict.fromkeys(case['assumed']))}"
+        rows = [["", "measured", "predicted", "90 % interval", "error"]]
+        for metric in (name for name in _MAIN if name in case["error_pct"]):
+            low_high = " - ".join(_digits(end) for end in case["interval"].get(metric, ()))
+            values = (_digits(case[kind][metric]) for kind in ("measured", "predicted"))
+            rows.append([metric, *values, low_high, f"{case['error_pct'][metric]:+.1f} %"])
+        yield from (*_aligned(rows), "")
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1e3 else f"{value:.4g}"
 
 
 def _overload(counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 import pytest
 
+from calibration.case_names import gpu_name
 from calibration.experiment_of_case import experiment_of_case
 from calibration.memory_cases import NotModelledError
 from calibration.serving_cases import ServingCase
@@ -122,7 +123,8 @@ def test_a_date_stands_in_for_a_version():
         ({"model": "LLaMA 8000B"}, "no model profile"),
         ({"engine": "OpenLLM"}, "engine 'OpenLLM' is not modelled"),
         ({"input_len": ""}, "lengths of prompts and answers are not stated"),
-        ({"tp": "", "n_gpus": ""}, "neither tp nor n_gpus"),
+        ({"tp": "", "n_gpus": ""}, "not stated: tp; if you know: --assume tp=N"),
+        ({"tp": "", "n_gpus": "", "gpu": ""}, "not stated: gpu, tp; if you know: --assume gpu=H100-SXM-80GB "),
         ({"weight_dtype": "bitsandbytes 4bit"}, "weights of type"),
         ({"load_type": "rate", "load_value": "fast"}, "not a number"),
     ],
@@ -215,3 +217,23 @@ def test_prompts_are_not_found_again_by_a_version_that_may_be_before_that():
     guessed = shared | {"engine_version": "~0.8 (Mar-Apr 2025)"}
     assert not experiment(**guessed, date="2025-03-25").engine.prefix_caching
     assert experiment(**guessed, date="2025-04-20").engine.prefix_caching
+
+
+@pytest.mark.parametrize(
+    ("cell", "name"),
+    [
+        ("NVIDIA H100 80GB HBM3", "H100-SXM-80GB"),
+        ("NVIDIA-H100-PCIe", "H100-PCIe-80GB"),
+        ("NVIDIA A100-SXM4-80GB", "A100-SXM-80GB"),
+        ("NVIDIA-GeForce-RTX-4090", "RTX-4090"),
+        ("NVIDIA RTX 6000 Ada Generation", "RTX-6000-Ada"),
+        ("Tesla T4", "T4"),
+    ],
+)
+def test_a_card_is_known_by_the_name_that_its_driver_prints(cell, name):
+    assert gpu_name(cell) == name
+
+
+def test_a_card_that_is_misspelt_is_suggested():
+    with pytest.raises(NotModelledError, match=r"did you mean 'RTX-4090'"):
+        gpu_name("RTX4090")

@@ -67,6 +67,16 @@ def test_the_table_shows_groups_and_what_is_not_modelled(cases, capsys):
     assert "1 of 4 cases are not modelled:" in shown
 
 
+def test_one_run_is_shown_measured_beside_predicted(cases, capsys):
+    assert main(["validate", str(cases), "--where", "case_id=a"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"a: {MODEL} on H100-SXM-80GB, vllm"
+    assert lines[1].startswith("assumed: ")
+    assert lines[2].split() == ["measured", "predicted", "90", "%", "interval", "error"]
+    assert [line.split()[:2] for line in lines[3:5]] == [["ttft_mean_ms", "40"], ["tpot_mean_ms", "7.5"]]
+    assert not any(line.startswith("group") for line in lines)
+
+
 def test_files_are_told_apart_by_their_first_line(cases, tmp_path):
     logs = tmp_path / "logs.csv"
     logs.write_text("case,model,config_file,gpu,gpu_mem_gib,dtype_quant,vllm_version,status\n")
