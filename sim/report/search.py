@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from sim.report.json import to_json
@@ -24,6 +25,7 @@ _UNITS = {
     "speed": "times the recorded speed",
 }
 _WIDEST = 500  # columns of text: a table is never squeezed
+_COLUMN = 20  # columns of text of one accelerator, where each has a column
 _MOST_DROPPED = 60
 
 
@@ -76,7 +78,9 @@ def _cheapest(answer: Plain, console: Console) -> None:
     console.print(f"  {_money(first)}; {first['price']}")
     limit = f"{first['objective']} is the closest to its bound, for {first['peak']['binding_sentence']}"
     console.print(f"  at the peak {_latencies(first['peak'])}, {_kv_peak(first['peak'])}; {limit}")
-    console.print(_alternatives(answer))
+    room = _room(console)
+    for table in _alternatives(answer, room):
+        console.print(table, width=room)
     for gpu, reason in answer["unable"].items():
         console.print(f"  {gpu}: none keeps the SLO; closest: {reason}", soft_wrap=True)
     console.print(f"{len(answer['dropped'])} other deployments:")
@@ -89,39 +93,60 @@ def _cheapest(answer: Plain, console: Console) -> None:
     _footer(answer, first["peak"]["statement"], console)
 
 
-def _alternatives(answer: Plain) -> Table:
+def _alternatives(answer: Plain, room: int) -> Iterator[Table]:
+    """Yield a row for each accelerator; where that is wider than *room* columns of text, a column for each."""
+    rows = [_headings(answer), *(_alternative(answer, each) for each in answer["alternatives"])]
+    widths = [2 + max(map(len, column)) for column in zip(*rows, strict=True)]
+    if sum(widths) <= room:
+        yield _table(rows, {"accelerator", "deployment", "limited by", "why"})
+        return
+    abreast = max(1, room // _COLUMN - 1)
+    for first in range(1, len(rows), abreast):
+        yield _table([*zip(rows[0], *rows[first : first + abreast], strict=True)], fold=True)
+
+
+def _headings(answer: Plain) -> list[str]:
+    bounds = (f"{clause} [ms]" for clause in answer["slo_ms"])
+    counts, costs = ("GPUs", "90 %", "model"), ("$/month", "$/Mtok", "at peak", "kW")
+    return ["accelerator", *counts, *costs, *bounds, "deployment", "limited by", "first below [$/h]", "why"]
+
+
+def _alternative(answer: Plain, each: Plain) -> list[str]:
+    peak = each["peak"]
+    return [
+        each["gpu"],
+        str(each["gpus"]),
+        _range(each["gpus_interval"]),
+        str(each["nominal_gpus"]),
+        _number(each["usd_per_month"], ",.0f"),
+        _number(each["usd_per_mtok"], ".2f"),
+        _number(each["usd_per_mtok_at_peak"], ".2f"),
+        _number(each["kw"], ".1f"),
+        *(_with_interval(peak, clause) for clause in answer["slo_ms"]),
+        _fleet(each),
+        f"{each['objective']}: {peak['binding_limit']}",
+        _number(each["turning_usd_per_hour"], ".2f"),
+        each["why"],
+    ]
+
+
+def _table(rows: Sequence[Sequence[str]], texts: Set[str] = frozenset(), fold: bool = False) -> Table:
+    """Return *rows*, the first of which has the headings; all but *texts* are flush right, or cells are folded."""
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    clauses = list(answer["slo_ms"])
-    table.add_column("accelerator", no_wrap=True)
-    for heading in ("GPUs", "90 %", "model", "$/month", "$/Mtok", "at peak", "kW"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for clause in clauses:
-        table.add_column(f"{clause} [ms]", justify="right", no_wrap=True)
-    for heading in ("deployment", "limited by"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("first below [$/h]", justify="right", no_wrap=True)
-    table.add_column("why", no_wrap=True)
-    for each in answer["alternatives"]:
-        peak = each["peak"]
-        table.add_row(
-            each["gpu"],
-            str(each["gpus"]),
-            _range(each["gpus_interval"]),
-            str(each["nominal_gpus"]),
-            _number(each["usd_per_month"], ",.0f"),
-            _number(each["usd_per_mtok"], ".2f"),
-            _number(each["usd_per_mtok_at_peak"], ".2f"),
-            _number(each["kw"], ".1f"),
-            *(_with_interval(peak, clause) for clause in clauses),
-            _fleet(each),
-            f"{each['objective']}: {peak['binding_limit']}",
-            _number(each["turning_usd_per_hour"], ".2f"),
-            each["why"],
-        )
+    for heading in rows[0]:
+        right = heading not in texts and not fold
+        table.add_column(heading, justify="right" if right else "left", no_wrap=not fold)
+    for row in rows[1:]:
+        table.add_row(*row)
     return table
+
+
+def _room(console: Console) -> int:
+    """Return the columns of text of a terminal, or of a file, which nobody has to fold."""
+    return shutil.get_terminal_size().columns if console.is_terminal else _WIDEST
 
 
 def _pareto(answer: Plain, console: Console) -> None:

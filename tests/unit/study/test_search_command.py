@@ -53,6 +53,17 @@ def test_the_table_has_every_accelerator_and_every_reason(search, capsys):
     assert "leave nothing for the KV cache" in output
 
 
+def test_a_narrow_terminal_has_a_column_for_each_accelerator(search, capsys, monkeypatch):
+    monkeypatch.setattr("sim.report.search._room", lambda console: 80)
+    assert search(CHEAPEST, "--quiet", arrivals=POISSON) == 0
+    lines = capsys.readouterr().out.splitlines()
+    top = next(place for place, line in enumerate(lines) if line.startswith(" accelerator "))
+    rows = lines[top : next(place for place, line in enumerate(lines[top:], top) if not line.strip())]
+    assert set(rows[0].split()[1:]) <= {"H100-SXM-80GB", "L40S", "T4"}
+    assert max(map(len, rows)) <= 80
+    assert any(line.startswith(" why ") for line in rows)
+
+
 def test_what_nothing_keeps_is_infeasible(search, capsys):
     assert search(CHEAPEST, arrivals=POISSON, slo="{tpot_p90: 1 ms}") == 3
     output, errors = capsys.readouterr()
