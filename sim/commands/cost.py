@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from sim.commands.experiment import add_experiment, experiment_of
+from sim.errors import InfeasibleError
 from sim.report import cost as report
+from sim.search.cheapest import Cheapest
 from sim.study.money import money_of
 
 __all__ = ["add_arguments", "run"]
+
+_REPORT = "python -m sim report"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,5 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Simulate the experiment and say what it costs."""
-    report.show(money_of(experiment_of(options)).as_dict(), options.format)
+    experiment = experiment_of(options)
+    searched = isinstance(experiment.search, Cheapest)
+    try:
+        money = money_of(experiment)
+    except InfeasibleError as problem:
+        nearest = (*problem.nearest, f"what `search:` finds, with `{_REPORT}`") if searched else problem.nearest
+        raise InfeasibleError(problem.needs, problem.has, nearest) from None
+    if searched:
+        print(f"the deployment as it stands; `{_REPORT}` prices what `search:` finds", file=sys.stderr)
+    report.show(money.as_dict(), options.format)
     return 0

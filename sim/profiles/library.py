@@ -62,6 +62,7 @@ __all__ = [
     "profile_text",
 ]
 
+_MOST_WORDS = 5
 _ALIASES = re.compile(r"^aliases: \[(.*?)\]", re.MULTILINE | re.DOTALL)
 
 Kind = Literal[
@@ -311,4 +312,7 @@ def _suggestion(kind: Kind, name: str, beside: Path | None) -> str:
     if near := did_you_mean(name, known):
         return near
     aliases = [alias for profile in known for alias in _aliases_in(find(kind, profile, beside))]
-    return did_you_mean(name, aliases) or f"; `python -m sim profiles list` shows all {len(known)}"
+    # "70B" is far from every name by its letters, and yet a word of many.
+    words = [profile for profile in known if f"-{_folded(name)}-" in f"-{_folded(profile)}-"]
+    named = f"; {', '.join(words[:_MOST_WORDS])} have it in the name" if words else ""
+    return did_you_mean(name, aliases) or f"{named}; `python -m sim profiles list {kind}` shows all {len(known)}"

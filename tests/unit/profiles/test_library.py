@@ -89,7 +89,7 @@ def test_names_are_sorted_and_complete():
     [
         ("H200-SXM-141", "no profile 'H200-SXM-141' in hardware (did you mean 'H200-SXM-141GB'"),
         ("RTX4090", "no profile 'RTX4090' in hardware (did you mean 'RTX-4090'"),
-        ("", "no profile '' in hardware; `python -m sim profiles list` shows all"),
+        ("", "no profile '' in hardware; `python -m sim profiles list hardware` shows all"),
         ("../../etc/passwd", "no profile '../../etc/passwd' in hardware"),
     ],
 )
@@ -97,6 +97,11 @@ def test_an_unknown_name_offers_the_closest(name: str, expected: str):
     with pytest.raises(ProfileError) as caught:
         load_hardware(name)
     assert str(caught.value).startswith(expected)
+
+
+def test_a_size_alone_offers_the_models_of_that_size():
+    with pytest.raises(ProfileError, match=r"meta-llama/Llama-3\.3-70B-Instruct.* have it in the name"):
+        load_model("70B")
 
 
 def test_every_kind_refuses_an_unknown_name():

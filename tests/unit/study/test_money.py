@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+from sim.__main__ import main
 from sim.errors import ConfigError
 from sim.experiment import load_experiment
 from sim.profiles.apis import from_genai_prices
@@ -152,3 +153,12 @@ def test_saturation_is_of_the_machines_and_not_of_who_is_turned_away(small, over
 def test_what_nobody_answers_has_no_price(small):
     with pytest.raises(ConfigError, match="workload: no request was answered"):
         small("workload.patience={mean_s: 0.001}")
+
+
+def test_a_search_is_pointed_to_where_its_costs_are(tmp_path: Path, capsys):
+    path = tmp_path / "searched.yaml"
+    path.write_text(SMALL + "search: {kind: cheapest, gpus: [L40S]}\n")
+    assert main(["cost", str(path)]) == 0
+    assert "`python -m sim report` prices what `search:` finds" in capsys.readouterr().err
+    assert main(["cost", str(path), "--set", "model=meta-llama/Llama-3.3-70B-Instruct"]) == 3
+    assert "; or what `search:` finds, with `python -m sim report`" in capsys.readouterr().err
