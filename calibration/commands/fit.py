@@ -34,6 +34,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output is not None:
         deliver(outcome.as_yaml(Path(options.output).stem), options.output)
         deliver(report.fit_html(outcome), str(Path(options.output).with_suffix(".html")))
+        sys.stdout.write(f"\nuse it: --set engine.calibration={Path(options.output).resolve()}\n")
     return 0
 
 
