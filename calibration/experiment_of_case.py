@@ -22,7 +22,7 @@ from sim.scheduler import Scheduler
 from sim.simulate import ReadyPool, ready_pools
 from sim.yamlfile import Document
 
-__all__ = ["Prepared", "experiment_of_case", "prepared_to_fit"]
+__all__ = ["IF_KNOWN", "Prepared", "experiment_of_case", "prepared_to_fit"]
 
 MOST_REQUESTS = 2560
 """Requests simulated of a longer run: ten times 256 users, or twice as many as there are users."""
@@ -32,6 +32,8 @@ _MANY_PER_S = 100.0
 """Rate beyond which an open loop is simulated for as long as with this one: several answers long."""
 _CONTEXT_MARGIN = 1.1
 _ROOMIER = 0.95
+IF_KNOWN = "; if you know: "
+"""Parts what a case does not state from the options of the command line that say it."""
 _EXAMPLES = {"model": "NAME", "engine": "vllm", "gpu": "H100-SXM-80GB", "tp": "N"}
 _FLAGS = ("max_num_seqs", "max_num_batched_tokens")
 _INFERENCEX_PATIENCE = 60
@@ -122,7 +124,7 @@ def _refuse_unmodelled(case: ServingCase) -> None:
         raise NotModelledError("the trace that was replayed is not in the row")
     if unstated := [name for name in ("model", "engine", "gpu") if not case.text(name)] + _no_ranks(case):
         remedy = " ".join(f"--assume {name}={_EXAMPLES[name]}" for name in unstated)
-        raise NotModelledError(f"not stated: {', '.join(unstated)}; if you know: {remedy}")
+        raise NotModelledError(f"not stated: {', '.join(unstated)}{IF_KNOWN}{remedy}")
 
 
 def _no_ranks(case: ServingCase) -> list[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from statistics import median
 
 import streamlit as st
 
+from calibration.experiment_of_case import IF_KNOWN
 from calibration.fit import Outcome
 from calibration.serving_cases import ServingCase
 from calibration.table import FlaggedRun
@@ -127,8 +129,13 @@ def _rows(cases: Sequence[ServingCase]) -> None:
     st.subheader("Runs", anchor=False)
     columns = ("case_id", "engine", "engine_version", "gpu", "tp", "model", "input_len", "output_len", "load_type")
     shown = (*columns, "load_value", *_METRICS)
-    table = {column: [case.text(column) for case in cases] for column in shown}
+    table = {column: [_short(case.text(column)) for case in cases] for column in shown}
     st.dataframe(table, hide_index=True, height=220, alt="Runs as they were read, one a row; empty cells are unknown")
+
+
+def _short(cell: str) -> str:
+    """Return a number with many decimals to five digits, and any other text as it is."""
+    return f"{float(cell):.5g}" if re.fullmatch(r"\d+\.\d{3,}", cell) else cell
 
 
 def _key(what: str, cases: Sequence[ServingCase]) -> str:
@@ -145,7 +152,8 @@ def _predictions(cases: list[ServingCase]) -> None:
         return
     skipped = [run.skipped for run in runs if run.skipped]
     if skipped:
-        st.warning(f"{len(skipped)} of {len(runs)} runs cannot be simulated: {told(SimError(skipped[0]))}.")
+        reason = told(SimError(skipped[0].partition(IF_KNOWN)[0]))
+        st.warning(f"{len(skipped)} of {len(runs)} runs cannot be simulated: {reason}.")
     if len(skipped) == len(runs):
         st.info("Say on the left what the files do not, such as the GPU.")
         return

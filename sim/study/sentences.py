@@ -51,7 +51,8 @@ def _throughput(base: Named, other: Named, differences: Mapping[str, Compared]) 
     if found is None:
         return
     if abs(found.ratio - 1) < _SMALL:
-        yield f"{other[0]} and {base[0]} give the same {found.base:,.0f} output tokens a second"
+        both = f"{found.base:,.0f} and {found.other:,.0f}"
+        yield f"{base[0]} and {other[0]} give about the same output tokens a second ({both})"
         return
     yield (
         f"{other[0]} gives {_times(found.ratio)} the output tokens a second of {base[0]}"

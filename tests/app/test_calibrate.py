@@ -72,7 +72,7 @@ def test_a_path_in_a_benchmark_file_is_not_opened():
     tokens = {"total_input_tokens": 10000, "total_output_tokens": 10000, "mean_tpot_ms": 10.0}
     page = _upload(opened(page="calibrate"), ("run.json", json.dumps(run | rates | tokens).encode()))
     assert list(page.dataframe[0].value["model"]) == [""]
-    assert "1 of 1 runs cannot be simulated" in page.warning[0].value
+    assert page.warning[0].value == "1 of 1 runs cannot be simulated: not stated: model, gpu, tp."
 
 
 def test_constants_are_fitted_to_uploaded_runs_and_used_in_explore():

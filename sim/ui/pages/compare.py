@@ -130,10 +130,12 @@ def _cells(comparison: Comparison, key: str, title: str) -> Iterator[str]:
 
 
 def _difference(found: Difference) -> str:
+    """Return the difference in per cent with its interval, or as it is where there is nothing to compare with."""
     share = f"{found.ratio - 1:+.0%}" if found.base else "-"
     if found.low is None or found.high is None:
         return share
-    return f"{share} ({_number(found.low)} to {_number(found.high)}){'' if found.sure else ' ~'}"
+    ends = (f"{end / abs(found.base):+.1%}" if found.base else _number(end) for end in (found.low, found.high))
+    return f"{share} ({' to '.join(ends)}){'' if found.sure else ' ~'}"
 
 
 def _number(value: float) -> str:
