@@ -46,7 +46,9 @@ class ClientArrivals(RecordedArrivals):
 
     kind: Literal["clients"] = "clients"
     rate: Rate = Field(description="Mean rate of all together [requests/s].")
-    clients: tuple[Client, ...] = Field(min_length=1, description="Who they are.")
+    clients: tuple[Client, ...] = Field(
+        min_length=1, description="Who they are.", examples=[[{"lengths": {"kind": "preset", "name": "chat"}}]]
+    )
     shape: RateShape | None = Field(None, description="How the rate of all changes; missing: it does not.")
 
     @field_validator("clients")
