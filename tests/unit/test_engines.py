@@ -128,3 +128,7 @@ def test_time_outs_of_the_server_are_in_the_experiment():
     result = simulate(experiment("engine.request_timeout_s=1 ms"))
     assert result.summary.failed == 40
     assert set(result.requests.reasons) == {"not answered within 0.001 s"}
+
+@pytest.mark.parametrize(("engine", "gpu"), [("vllm", "Ascend-910B3"), ("vllm", "Gaudi-3"), ("sglang", "Ascend-910B3")])
+def test_an_engine_runs_where_its_plugins_run(engine, gpu):
+    assert prepare(experiment(f"engine.kind={engine}", f"deployment.gpu={gpu}")).hardware.name == gpu
