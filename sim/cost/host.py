@@ -22,18 +22,21 @@ class Launches:
     Attributes
     ----------
     largest
-        Largest decode whose kernels are captured [sequences]; 0: no iteration's are.
+        Largest decode whose kernels are captured [sequences].
     launch_s
         Time in which the host launches those of an iteration [s].
+    eager
+        No iteration's kernels are captured, those with prompts neither.
     """
 
     largest: int
     launch_s: float
+    eager: bool = False
 
     def seconds(self, batch: Batch) -> float:
-        """Return the time of launching the kernels of *batch* [s]; those of prompts count with 0 only."""
+        """Return the time of launching the kernels of *batch* [s]; those of prompts count where nothing is captured."""
         beyond = not batch.chunks and batch.decodes + batch.padding > self.largest
-        return self.launch_s if beyond or not self.largest else 0.0
+        return self.launch_s if beyond or self.eager else 0.0
 
 
 @dataclass(frozen=True, slots=True)

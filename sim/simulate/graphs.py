@@ -37,4 +37,4 @@ def launches_of(experiment: Experiment, model: Model, hardware: Hardware, versio
     if largest is None or graphs is None:
         return None
     each = 1 + speculative.num_speculative_tokens if speculative is not None and graphs.counts == "tokens" else 1
-    return Launches(largest // each, graphs.launch_s * model.num_layers)
+    return Launches(largest // each, graphs.launch_s * model.num_layers, eager=not largest)

@@ -44,7 +44,7 @@ def test_only_decodes_beyond_the_limit_are_launched():
 
 
 def test_without_graphs_everything_is_launched():
-    host = Host(1e-3, 0.0, 0.0, overlapped=True, launches=Launches(0, 5e-3))
+    host = Host(1e-3, 0.0, 0.0, overlapped=True, launches=Launches(0, 5e-3, eager=True))
     for batch in (decodes(1), Batch((Chunk(0, 100),), sampled=1)):
         assert host.seconds(batch) == (6e-3, 0.0)
 
@@ -61,6 +61,8 @@ def test_sizes_that_count_tokens_hold_fewer_sequences_with_drafts():
     assert prepare(experiment(*vllm)).engine.cost.host.launches.largest == 512
     assert prepare(experiment(*vllm, drafts)).engine.cost.host.launches.largest == 128
     assert prepare(experiment(drafts)).engine.cost.host.launches.largest == 48, "SGLang counts sequences"
+    few = prepare(experiment(*vllm, drafts, "engine.max_captured_batch=3")).engine.cost.host.launches
+    assert (few.largest, few.seconds(decodes(1)) > 0, few.seconds(Batch((Chunk(0, 3),), sampled=1))) == (0, True, 0.0)
 
 
 def test_a_batch_beyond_the_graphs_is_slower_and_needs_less_memory():
