@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sim.report.json import to_json
+from sim.report.narrow import room_of, tables_of
 from sim.report.table import number
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ def show(money: Mapping[str, Any], form: str) -> None:
     _print(console, _schemes(money["schemes"]))
     _print(console, _utilizations(money))
     if money["apis"]:
-        _print(console, _apis(money))
+        room = room_of(console)
+        for table in tables_of(_apis(money), {"API"}, room):
+            console.print(table, width=room)
     for line in _conclusion(money):
         console.print(line, soft_wrap=True)
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sim.report.json import to_json
+from sim.report.narrow import room_of, tables_of
 from sim.units import format_seconds
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 __all__ = ["show"]
 
@@ -25,7 +24,6 @@ _UNITS = {
     "speed": "times the recorded speed",
 }
 _WIDEST = 500  # columns of text: a table is never squeezed
-_COLUMN = 20  # columns of text of one accelerator, where each has a column
 _MOST_DROPPED = 60
 
 
@@ -78,8 +76,9 @@ def _cheapest(answer: Plain, console: Console) -> None:
     console.print(f"  {_money(first)}; {first['price']}")
     limit = f"{first['objective']} is the closest to its bound, for {first['peak']['binding_sentence']}"
     console.print(f"  at the peak {_latencies(first['peak'])}, {_kv_peak(first['peak'])}; {limit}")
-    room = _room(console)
-    for table in _alternatives(answer, room):
+    room = room_of(console)
+    rows = [_headings(answer), *(_alternative(answer, each) for each in answer["alternatives"])]
+    for table in tables_of(rows, {"accelerator", "deployment", "limited by", "why"}, room):
         console.print(table, width=room)
     for gpu, reason in answer["unable"].items():
         console.print(f"  {gpu}: none keeps the SLO; closest: {reason}", soft_wrap=True)
@@ -91,18 +90,6 @@ def _cheapest(answer: Plain, console: Console) -> None:
     if answer["caution"]:
         console.print(f"  ! {answer['caution']}", style="yellow", soft_wrap=True)
     _footer(answer, first["peak"]["statement"], console)
-
-
-def _alternatives(answer: Plain, room: int) -> Iterator[Table]:
-    """Yield a row for each accelerator; where that is wider than *room* columns of text, a column for each."""
-    rows = [_headings(answer), *(_alternative(answer, each) for each in answer["alternatives"])]
-    widths = [2 + max(map(len, column)) for column in zip(*rows, strict=True)]
-    if sum(widths) <= room:
-        yield _table(rows, {"accelerator", "deployment", "limited by", "why"})
-        return
-    abreast = max(1, room // _COLUMN - 1)
-    for first in range(1, len(rows), abreast):
-        yield _table([*zip(rows[0], *rows[first : first + abreast], strict=True)], fold=True)
 
 
 def _headings(answer: Plain) -> list[str]:
@@ -128,25 +115,6 @@ def _alternative(answer: Plain, each: Plain) -> list[str]:
         _number(each["turning_usd_per_hour"], ".2f"),
         each["why"],
     ]
-
-
-def _table(rows: Sequence[Sequence[str]], texts: Set[str] = frozenset(), fold: bool = False) -> Table:
-    """Return *rows*, the first of which has the headings; all but *texts* are flush right, or cells are folded."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in rows[0]:
-        right = heading not in texts and not fold
-        table.add_column(heading, justify="right" if right else "left", no_wrap=not fold)
-    for row in rows[1:]:
-        table.add_row(*row)
-    return table
-
-
-def _room(console: Console) -> int:
-    """Return the columns of text of a terminal, or of a file, which nobody has to fold."""
-    return shutil.get_terminal_size().columns if console.is_terminal else _WIDEST
 
 
 def _pareto(answer: Plain, console: Console) -> None:

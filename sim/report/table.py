@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from sim.metrics.classes import GroupSummary
@@ -24,30 +24,34 @@ _TRANSFER = {"mean": "mean", "p50": "median", "p99": "p99"}
 _LATENCIES = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "end to end"}
 _MOST_OPERATIONS = 4
 WIDTH = 110
-"""Columns of text, at least."""
+"""Columns of text, at least, but on a terminal that has fewer."""
+_NARROWEST = 80
 
 
 def print_table(summary: Summary, about: Sequence[str], file: IO[str] | None = None) -> None:
     """Print *summary* under the lines *about* what was simulated, to *file* or to standard output.
 
-    It is at least 110 columns wide, on a narrower terminal and in a file as well.
+    A file gets at least 110 columns, a terminal no more than it has, if these are 80. Where that is too narrow for the
+    SLO beside the latencies, it stands below them.
     """
     from rich.console import Console
     from rich.padding import Padding
 
     console = Console(file=file, highlight=False, markup=False, emoji=False)
-    console.width = max(console.width, WIDTH)
+    console.width = max(console.width, _NARROWEST if console.is_terminal else WIDTH)
+    narrow = console.width < WIDTH
     for line in about:
         console.print(line, style="bold" if line is about[0] else None)
-    console.print(_latencies(summary))
-    console.print(Padding(_facts(summary), (0, 2)))
+    console.print(_latencies(summary, slo=bool(summary.objectives) and not narrow))
+    bounds = _bounds(summary) if narrow else ()
+    console.print(Padding(_facts([*bounds, *_statements(summary)]), (0, 2)))
     for warning in summary.warnings:
         if warning == summary.steadiness.statement:
             continue  # the line "State" has said it
         console.print(f"  ! {warning}", style="yellow")
 
 
-def _latencies(summary: Summary) -> Table:
+def _latencies(summary: Summary, *, slo: bool) -> Table:
     from rich import box
     from rich.table import Table
 
@@ -55,15 +59,15 @@ def _latencies(summary: Summary) -> Table:
     table.add_column("latency", no_wrap=True)
     for heading in ("unit", "mean", "90 % interval", "p50", "p90", "p95", "p99"):
         table.add_column(heading, justify="left" if heading == "unit" else "right", no_wrap=True)
-    if summary.objectives:
+    if slo:
         table.add_column("SLO", no_wrap=True)
         table.add_column("within", justify="right", no_wrap=True)
     for name in _LATENCIES:
-        table.add_row(*_cells(summary, name))
+        table.add_row(*_cells(summary, name, slo))
     return table
 
 
-def _cells(summary: Summary, name: str) -> Iterator[str]:
+def _cells(summary: Summary, name: str, slo: bool) -> Iterator[str]:
     times = summary.latency[name]
     unit, scale = ("s", 1.0) if times.mean_s >= 10 else ("ms", 1e3)
     yield _LATENCIES[name]
@@ -71,7 +75,7 @@ def _cells(summary: Summary, name: str) -> Iterator[str]:
     yield number(times.mean_s * scale)
     yield _interval(summary, name, scale / 1e3)
     yield from (number(times.percentile(percent) * scale) for percent in PERCENTILES.values())
-    if summary.objectives:
+    if slo:
         judged = [judgement for judgement in summary.objectives.values() if judgement.clause.latency == name]
         yield "\n".join(map(objective, judged))
         yield "\n".join(_percent(judgement.share_within) for judgement in judged)
@@ -94,12 +98,17 @@ def share(judged: ShareJudgement) -> str:
     return f"{judged.value:.2%} of all requests; at least {judged.bound:.6g}: {'met' if judged.met else 'MISSED'}"
 
 
-def _facts(summary: Summary) -> Table:
+def _bounds(summary: Summary) -> Iterator[tuple[str, str]]:
+    for judged in summary.objectives.values():
+        yield "SLO", f"{objective(judged, named=True)}, {_percent(judged.share_within)} within"
+
+
+def _facts(statements: Iterable[tuple[str, str]]) -> Table:
     from rich.table import Table
 
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="bold")
-    for name, text in _statements(summary):
+    for name, text in statements:
         facts.add_row(name, text)
     return facts
 

@@ -73,3 +73,21 @@ def test_long_latencies_are_in_seconds_and_steady_ones_have_intervals():
 
 def test_the_state_is_said_once():
     assert printed(*two_answers()).count("Too short: 2 requests") == 1
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_terminal_of_80_columns_has_the_slo_below_the_latencies(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+    slo = SLO.model_validate({"ttft_p50": "1 s", "ttft_p95": "600 ms"})
+    file = Terminal()
+    print_table(summarise(*two_answers(), context_of(slo=slo)), ["70b_h100: [a] model"], file)
+    text = file.getvalue()
+    assert max(map(len, text.splitlines())) <= 80
+    assert words_of(text, "latency") == "latency unit mean 90 % interval p50 p90 p95 p99"
+    assert words_of(text, "SLO") == "SLO TTFT p50 <= 1 s: met, 100.0% within"
+    assert "SLO TTFT p95 <= 600 ms: MISSED, 50.0% within" in " ".join(text.split())

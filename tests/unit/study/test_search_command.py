@@ -54,7 +54,7 @@ def test_the_table_has_every_accelerator_and_every_reason(search, capsys):
 
 
 def test_a_narrow_terminal_has_a_column_for_each_accelerator(search, capsys, monkeypatch):
-    monkeypatch.setattr("sim.report.search._room", lambda console: 80)
+    monkeypatch.setattr("sim.report.search.room_of", lambda console: 80)
     assert search(CHEAPEST, "--quiet", arrivals=POISSON) == 0
     lines = capsys.readouterr().out.splitlines()
     top = next(place for place, line in enumerate(lines) if line.startswith(" accelerator "))
