@@ -63,6 +63,7 @@ def answer_of(dossier: Plain) -> Answer:
     load = f"{answer['load']:,.4g} {unit}"
     if answer["peak"] != answer["load"]:
         load += f", {answer['peak']:,.4g} at the peak"
+    replicas = "1 replica" if best["replicas"] == 1 else f"{best['replicas']} replicas"
     spare = f" and {best['spare']} spare" if best["spare"] else ""
     low, high = best["gpus_interval"]
     bounds = answer["slo_ms"].items()
@@ -72,7 +73,7 @@ def answer_of(dossier: Plain) -> Answer:
     return Answer(
         title=f"{answer['model']} for {load}",
         headline=f"Take {best['gpus']} x {best['gpu']}",
-        line=f"{best['replicas']} replicas{spare} of {best['label']}, which keep {slo}",
+        line=f"{replicas}{spare} of {best['label']}, which keep {slo}",
         figures=(
             (f"{answer['confidence']:.0%} sure", f"90 % interval {low} to {'more' if high is None else high} GPUs"),
             (cost, f"a month of rent{_with_staff(dossier['money'])}; {best['price']}"),

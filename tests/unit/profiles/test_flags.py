@@ -148,6 +148,10 @@ def test_a_command_line_as_people_paste_it():
     assert said.startswith("engine.flags: --port, --served-model-name without effect: names, files and the API")
 
 
+def test_a_flag_that_was_dropped_and_changed_nothing_is_no_error():
+    assert flagged("--disable-log-requests --max-num-seqs 64").engine.scheduler.max_num_seqs == 64
+
+
 def test_flags_of_a_pool_are_its_own():
     found = experiment(
         "engine.flags=--max-num-seqs 8",
