@@ -66,6 +66,7 @@ def fields_of(words: str | Sequence[str], table: FlagTable) -> dict[str, Any]:
     `ValueError` that names the flag which is unknown, refused or wrong.
     """
     found: dict[str, tuple[int, Any]] = {}
+    paired: dict[str, tuple[str, Any]] = {}
     for name, value in _flags(words, table):
         plain = _plain(name, table)
         flag = table.by_name.get(spelling(plain))
@@ -74,9 +75,14 @@ def fields_of(words: str | Sequence[str], table: FlagTable) -> dict[str, Any]:
             continue
         if flag.write:
             raise ValueError(f"{name}: write {flag.field}, {flag.write}")
-        place = table.modelled.index(flag)
+        place, meant = table.modelled.index(flag), _meant(flag, name, value, negated=plain != name)
         if place >= found.get(flag.field, (0, None))[0]:
-            found[flag.field] = place, _meant(flag, name, value, negated=plain != name)
+            found[flag.field] = place, meant
+        if flag.beside is not None:
+            paired[flag.names[0]] = flag.beside, meant
+    for name, (beside, meant) in paired.items():
+        if paired.get(beside, (name, None)) != (name, meant):
+            raise ValueError(f"{name}: {beside} has to say the same, since both are one field")
     return {field: meant for field, (_, meant) in found.items() if meant is not None}
 
 

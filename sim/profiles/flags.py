@@ -26,6 +26,7 @@ class ModelledFlag(BaseModel):
     counts: bool = Field(False, description="A number may end in k, m or g (thousands), or K, M or G (of 1024).")
     on: Any = Field(None, description="What the field becomes where the flag stands, which takes no value.")
     off: Any = Field(None, description="The same for its form with no-; missing: that is refused.")
+    beside: str | None = Field(None, description="Another flag of the same field, which has to mean the same.")
     write: str = Field("", description="Not taken from the command line: what to write in the field instead.")
 
 

@@ -43,7 +43,8 @@ def _field(flag: ModelledFlag) -> str:
     if flag.write:
         return f"write {field}, {flag.write}"
     if flag.values is not None:
-        return f"{field}, of {', '.join(flag.values)}"
+        beside = f"; `{flag.beside}` has to say the same" if flag.beside else ""
+        return f"{field}, of {', '.join(flag.values)}{beside}"
     return f"{field}: {_shown(flag.on)}" if flag.on is not None else field
 
 

@@ -85,7 +85,7 @@ def test_every_modelled_flag_gives_an_experiment_or_says_what_to_write(engine, f
         flagged([name], kind, gpu)
     elif flag.values is not None:
         for text in flag.values:
-            flagged([name, text], kind, gpu)
+            flagged([name, text, *([flag.beside, text] if flag.beside else [])], kind, gpu)
     elif flag.field == "model":
         flagged([name, "meta-llama/Llama-3.1-8B-Instruct"], kind)
     else:
@@ -250,3 +250,11 @@ def test_a_sweep_changes_what_flags_say_and_the_flags(settings, seqs, prefix_cac
     base = flagged("--max-num-seqs 8 --no-enable-prefix-caching")
     for found in (Point(0, settings, 0).experiment(base), altered(base, settings)):
         assert (found.engine.scheduler.max_num_seqs, found.engine.prefix_caching) == (seqs, prefix_caching)
+
+
+@pytest.mark.parametrize("flags", ["-ctk q8_0", "-ctv q8_0", "-ctk q8_0 -ctv f16", "-ctv q8_0 -ctk f16"])
+def test_keys_and_values_of_llama_cpp_have_one_type(flags):
+    with pytest.raises(ValueError, match=r"^--cache-type-[kv]: --cache-type-[kv] has to say the same"):
+        fields_of(flags, TABLES["llama-cpp"])
+    both = fields_of("-ctk q8_0 -ctv q8_0", TABLES["llama-cpp"])
+    assert both == {"deployment.quantization.kv_cache": "int8"}
