@@ -79,10 +79,15 @@ def _lower_precision(deployment: Deployment) -> Iterator[str]:
 
 
 def _other_cards(deployment: Deployment, cards: Iterable[Hardware]) -> Iterator[str]:
-    """Name the two smallest cards on which it fits, of the same vendor if there are."""
+    """Name the two smallest cards on which it fits, of the same vendor and no slower to read if there are."""
     larger = [card for card in cards if card.visible_memory_bytes > deployment.hardware.visible_memory_bytes]
-    vendor = deployment.hardware.vendor
-    larger.sort(key=lambda card: (card.vendor != vendor, card.visible_memory_bytes))
+    own = deployment.hardware
+
+    def farther(card: Hardware) -> tuple[bool, bool, float]:
+        slower = card.memory_bytes_per_s < own.memory_bytes_per_s
+        return card.vendor != own.vendor, slower, card.visible_memory_bytes
+
+    larger.sort(key=farther)
     fitting = (card for card in larger if _fits(replace(deployment, hardware=card)))
     for _, card in zip(range(2), fitting, strict=False):
         yield f"{deployment.parallelism.gpus} x {card.name}"

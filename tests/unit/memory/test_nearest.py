@@ -34,12 +34,13 @@ def test_utilization_is_offered_where_it_is_enough():
     assert "gpu_memory_utilization 0.95" in nearest_fits(made)
 
 
-def test_other_cards_of_the_vendor_come_first():
+def test_other_cards_of_the_vendor_that_are_no_slower_come_first():
     own = card(0.5 * WEIGHTS / GIB, gpus_per_node=1)
     others = [
         card(2, name="other vendor", vendor="AMD"),
         card(8, name="large"),
         card(4, name="middle"),
+        card(3, name="slow").model_copy(update={"memory_bytes_per_s": 0.1 * own.memory_bytes_per_s}),
         card(0.001, name="small"),
     ]
     made = plan_of(OF, on=own)
