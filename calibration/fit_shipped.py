@@ -49,6 +49,8 @@ class Recipe(NamedTuple):
         the one that ran; as uncertain as it is long.
     deviation
         How far from 1 the factors on kernels may be: wide where these are another engine's on another accelerator.
+    users
+        Most at once.
     """
 
     engine: str
@@ -60,6 +62,7 @@ class Recipe(NamedTuple):
     only: tuple[tuple[str, tuple[str, ...]], ...] = ()
     host_s: float | None = None
     deviation: float = FACTORS_DEVIATION
+    users: int = _MOST_CONCURRENT
 
     @property
     def name(self) -> str:
@@ -75,6 +78,8 @@ class Recipe(NamedTuple):
 _OTHER_KERNELS = 0.25
 _SLOW_HOST_S = 10e-3
 """A token of DeepSeek-R1-Distill-Qwen-1.5B took 11.3 ms on the RTX 4090 that ran, its weights a third of that."""
+_LONG_ANSWERS = (("output_len", ("500", "1000", "1024", "2000", "8192")),)
+"""With answers of 100 tokens all users prefill and decode in step or by turns, and a per cent of speed decides which."""
 
 RECIPES = (
     Recipe("vllm", "0.8", "0.8.5", ("H100-PCIe-80GB",), (False,), "pub", (("tp", ("1",)),)),
@@ -93,7 +98,7 @@ RECIPES = (
     Recipe("tensorrt-llm", "1.0", None, ("H200-SXM-141GB",), (True,), "sil"),
     Recipe("tensorrt-llm", "1.0", None, ("B200-SXM-180GB",), (True,), "sil"),
     Recipe("sglang", "0.5", None, ("H100-SXM-80GB",), (True,), "sil"),
-    Recipe("sglang", "0.5", None, ("H200-SXM-141GB",), (True,), "sil"),
+    Recipe("sglang", "0.5", None, ("H200-SXM-141GB",), (True,), "sil", _LONG_ANSWERS, users=128),
     Recipe("sglang", "0.5", None, ("B200-SXM-180GB",), (True,), "sil"),
     *(
         Recipe("llama-cpp", "0", None, (gpu,), (False,), deviation=_OTHER_KERNELS)
@@ -122,7 +127,7 @@ def chosen(case: ServingCase, recipe: Recipe) -> bool:
         return False
     if not case.name.startswith(recipe.case_id) or case.text("mode") != "agg":
         return False
-    if case.text("load_type") == "concurrency" and (case.number("load_value") or 0) > _MOST_CONCURRENT:
+    if case.text("load_type") == "concurrency" and (case.number("load_value") or 0) > recipe.users:
         return False
     try:
         kind, version, _ = version_of(case, [])
@@ -250,6 +255,8 @@ def _report(found: Sequence[tuple[Recipe, Outcome]]) -> Iterator[str]:
             yield f"left out {model}: {_shown(errors)}"
     for recipe, outcome in found:
         others = [entry(*pair) for pair in found if pair[0].gpus != recipe.gpus]
+        if not others:
+            continue
         factors = _of_other_kernels([each for each, _ in found])
         holding = [each for each in for_all(others, factors=factors) if _order(each.since) <= _order(recipe.since)]
         if holding:
