@@ -1,7 +1,9 @@
+from types import SimpleNamespace
+
 import pytest
 
 from calibration.fit import profile_yaml
-from calibration.fit_shipped import RECIPES, chosen, drawn, for_all
+from calibration.fit_shipped import RECIPES, _report, chosen, drawn, for_all
 from calibration.serving_cases import ServingCase
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import EngineConstants
@@ -50,6 +52,21 @@ def test_a_recipe_may_leave_runs_aside_to_be_judged_by_them():
     between = next(recipe for recipe in RECIPES if recipe.name == "0.23:H100-SXM-80GB")
     assert chosen(case(engine_version="0.23.0", load_value="2"), between)
     assert not chosen(case(engine_version="0.23.0", load_value="6"), between)
+
+
+def test_a_recipe_may_take_more_users_and_leave_short_answers_aside():
+    recipe = next(recipe for recipe in RECIPES if recipe[:2] == ("sglang", "0.5") and "H200-SXM-141GB" in recipe.gpus)
+    cells = {"case_id": "sil-1", "engine": "sglang", "engine_version": "0.5.9", "gpu": "H200-SXM"}
+    cells |= {"load_type": "concurrency", "load_value": "128", "output_len": "500"}
+    assert chosen(case(**cells), recipe)
+    assert not chosen(case(**cells | {"load_value": "129"}), recipe)
+    assert not chosen(case(**cells | {"output_len": "100"}), recipe)
+
+
+def test_a_fit_of_one_accelerator_is_not_compared_with_others(monkeypatch):
+    monkeypatch.setattr("calibration.report.fit", lambda outcome: "report")
+    monkeypatch.setattr("calibration.fit_shipped.leave_one_model_out", lambda fitted: iter(()))
+    assert list(_report([(RECIPE, SimpleNamespace(fitted=None))]))[1:] == ["report"]
 
 
 def test_llama_cpp_is_fitted_to_batches_with_wide_factors():
