@@ -79,7 +79,7 @@ _OTHER_KERNELS = 0.25
 _SLOW_HOST_S = 10e-3
 """A token of DeepSeek-R1-Distill-Qwen-1.5B took 11.3 ms on the RTX 4090 that ran, its weights a third of that."""
 _LONG_ANSWERS = (("output_len", ("500", "1000", "1024", "2000", "8192")),)
-"""With answers of 100 tokens all users prefill and decode in step or by turns, and a per cent of speed decides which."""
+"""With answers of 100 tokens users prefill and decode in step or by turns, and a per cent of speed decides which."""
 
 RECIPES = (
     Recipe("vllm", "0.8", "0.8.5", ("H100-PCIe-80GB",), (False,), "pub", (("tp", ("1",)),)),
