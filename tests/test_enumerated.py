@@ -97,3 +97,11 @@ def test_help_and_run_do_not_import_what_they_do_not_need():
     script = "import sys, sim.commands.run\nprint([m for m in ('scipy', 'pandas', 'plotly', 'streamlit') if m in sys.modules])"  # noqa: E501
     shown = _python("-c", script)
     assert shown.stdout.splitlines()[-1] == "[]"
+
+
+def test_no_package_exports_a_name_that_importing_a_package_of_it_would_hide():
+    for package in [*ROOT.glob("sim/**/__init__.py"), *ROOT.glob("calibration/**/__init__.py")]:
+        nested = {inner.parent.name for inner in package.parent.glob("*/__init__.py")}
+        imported = {name.split(" as ")[-1] for name in re.findall(r"^from \S+ import (.+)$", package.read_text(), re.M)}
+        exported = {name.strip() for names in imported for name in names.split(",")}
+        assert not nested & exported, package

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sim.report.json import to_json
 from sim.report.traces import as_json, as_table, convert, inspect
-from sim.workload.traces import AUTO, adapters
+from sim.workload.traces import AUTO, all_adapters
 
 __all__ = ["add_arguments", "run"]
 
@@ -25,7 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for action in (inspector, converter):
         action.add_argument("trace", metavar="FILE", type=Path, help="CSV or JSON Lines, plain or gzip")
         action.add_argument(
-            "--trace-format", choices=(AUTO, *sorted(adapters())), default=AUTO, help="instead of telling by content"
+            "--trace-format",
+            choices=(AUTO, *sorted(all_adapters())),
+            default=AUTO,
+            help="instead of telling by content",
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from sim.errors import did_you_mean
 from sim.workload.traces.row import Record, TraceRow
 
-__all__ = ["AUTO", "Adapter", "adapters", "companions", "known_format"]
+__all__ = ["AUTO", "Adapter", "all_adapters", "companions", "known_format"]
 
 AUTO = "auto"
 """The format of a file whose first record tells its kind."""
@@ -53,7 +53,7 @@ class Adapter(ABC):
 
 
 @functools.cache
-def adapters() -> dict[str, type[Adapter]]:
+def all_adapters() -> dict[str, type[Adapter]]:
     """Return all adapters by name, those with more telling columns first."""
     package = "sim.workload.traces.adapters"
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
@@ -68,13 +68,13 @@ def _leaves(base: type[Any]) -> list[type[Adapter]]:
 
 def companions(trace: Path) -> list[Path]:
     """Return the files beside *trace* that are read with it if it is of the kind that has such."""
-    patterns = {adapter.companions for adapter in adapters().values() if adapter.companions is not None}
+    patterns = {adapter.companions for adapter in all_adapters().values() if adapter.companions is not None}
     return sorted(path for pattern in patterns for path in trace.parent.glob(pattern))
 
 
 def known_format(name: str) -> str:
     """Return *name* if it is a format, or raise a `ValueError` with the closest ones."""
-    choices = [AUTO, *sorted(adapters())]
+    choices = [AUTO, *sorted(all_adapters())]
     if name not in choices:
         raise ValueError(f"unknown trace format {name!r}{did_you_mean(name, choices) or f'; choose {choices}'}")
     return name

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sim.errors import TraceError, did_you_mean
-from sim.workload.traces.adapter import AUTO, Adapter, adapters
+from sim.workload.traces.adapter import AUTO, Adapter, all_adapters
 from sim.workload.traces.file import RecordFile
 from sim.workload.traces.row import Record, TraceRow
 
@@ -58,7 +58,7 @@ def read_trace(path: Path, format: str = AUTO, limit: int | None = None) -> Trac
     first = next(records, None)
     if first is None:
         raise TraceError("no requests in it", file=str(path))
-    adapter = (_recognised(first, path) if format == AUTO else adapters()[format])(path)
+    adapter = (_recognised(first, path) if format == AUTO else all_adapters()[format])(path)
     rows: list[TraceRow] = []
     answered = 0
     for record in itertools.chain([first], records):
@@ -74,16 +74,16 @@ def read_trace(path: Path, format: str = AUTO, limit: int | None = None) -> Trac
 
 
 def _recognised(record: Record, path: Path) -> type[Adapter]:
-    for adapter in adapters().values():
+    for adapter in all_adapters().values():
         if adapter.recognises(record):
             return adapter
-    known = {column for adapter in adapters().values() for column in adapter.columns}
+    known = {column for adapter in all_adapters().values() for column in adapter.columns}
     misspelt = [did_you_mean(column, known, limit=1) for column in record if column not in known]
     columns = ", ".join(str(column) for column in record)
     hint = next(filter(None, misspelt), "")
     raise TraceError(
         f"no kind of trace has the columns {columns}{hint}; the plain one has arrival_s, input_tokens and "
-        f"output_tokens; known kinds: {', '.join(sorted(adapters()))}",
+        f"output_tokens; known kinds: {', '.join(sorted(all_adapters()))}",
         file=str(path),
         line=1,
     )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies
 
 from sim.errors import TraceError
-from sim.workload.traces import adapters, read_trace
+from sim.workload.traces import all_adapters, read_trace
 
 CANONICAL = """\
 {"arrival_s": 0.25, "input_tokens": 512, "output_tokens": 128, "segments": [["sys", 256], ["doc7", 200]], \
@@ -324,7 +324,7 @@ def test_texts_that_cannot_be_read(tmp_path, text, message):
         read(tmp_path, text)
 
 
-@pytest.mark.parametrize("name", adapters())
+@pytest.mark.parametrize("name", all_adapters())
 def test_every_format_is_told_from_the_others_gzipped_or_not(tmp_path, name):
     plain = read(tmp_path, SAMPLES[name])
     zipped = read(tmp_path, gzip.compress(SAMPLES[name].encode()), name="trace.gz")
