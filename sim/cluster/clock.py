@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 from math import inf
 
 from simpy import Environment, Event
+from simpy.core import EmptySchedule
 
 __all__ = ["ARRIVALS", "BEGINNINGS", "CHANGES", "ENDS", "REPORTS", "Clock", "Moment"]
 
@@ -40,13 +41,14 @@ class Clock(Environment):
         """Return when the next moment comes [s]; infinite if none does."""
         return self._queue[0][0] if self._queue else inf
 
-    def run_out(self) -> None:
-        """Let happen whatever is scheduled, until nothing is."""
-        queue = self._queue
-        while queue:
-            self.now, _, _, moment = heappop(queue)
-            for action in moment.callbacks:
-                action(moment)
+    def step(self) -> None:
+        """Let the next moment come; raise `simpy.core.EmptySchedule` if there is none."""
+        if not self._queue:
+            raise EmptySchedule
+        self.now, _, _, moment = heappop(self._queue)
+        self._now = self.now  # where the base looks
+        for action in moment.callbacks:
+            action(moment)
 
 
 class Moment(Event):

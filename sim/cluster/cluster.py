@@ -118,7 +118,7 @@ class Cluster:
     def run(self) -> StrideRows:
         """Serve all requests to the end and return the strides; what became of a request is written on it."""
         self._await_arrival()
-        self._env.run_out()
+        self._env.run()
         strides = self._log.rows()
         ends_s = strides.start_s + strides.duration_s  # the last may end after the last request was given up
         for keeper in self._keepers:
