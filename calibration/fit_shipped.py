@@ -26,6 +26,7 @@ from calibration.serving_cases import ServingCase, read_serving_cases
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import EngineConstants
 from sim.profiles.library import load_calibrated_engine
+from sim.wholefile import write_whole
 
 __all__ = ["RECIPES", "Recipe", "main"]
 
@@ -220,7 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shipped = {} if options.entry is None else _shipped(engine)
         entries = [(shipped | fitted)[recipe.name] for recipe in recipes if recipe.name in shipped | fitted]
         profile = profile_yaml(engine, [*entries, *for_all(entries, factors=_of_other_kernels(recipes))], source)
-        (options.output / f"{engine}.yaml").write_text(profile, encoding="utf-8")
+        write_whole(options.output / f"{engine}.yaml", profile.encode())
         for line in _report(found):
             sys.stdout.write(line + "\n")
         sys.stdout.flush()

@@ -11,6 +11,7 @@ from calibration.anomalies import anomaly_of
 from calibration.serving_cases import read_serving_cases
 from calibration.uncertainty import Observed, as_yaml, coverage, error_table, half_of, observed_in
 from calibration.validate_serving import predict_all
+from sim.wholefile import write_whole
 
 __all__ = ["coverage_lines", "main"]
 
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     cases = [case for case in read_serving_cases(options.cases, None, {"mode": "agg"}) if anomaly_of(case) is None]
     runs = list(observed_in(cases, predict_all(cases)))
-    options.output.write_text(as_yaml(error_table(runs)), encoding="utf-8")
+    write_whole(options.output, as_yaml(error_table(runs)).encode())
     for line in coverage_lines(runs):
         sys.stdout.write(line + "\n")
     return 0

@@ -13,6 +13,7 @@ from calibration.kernels.fitting import fit
 from calibration.kernels.systems import SYSTEMS, tasks
 from calibration.kernels.writing import TABLES, fixed, table_lines
 from sim.profiles.library import load_calibrated_hardware, load_hardware
+from sim.wholefile import write_whole
 
 __all__ = ["main"]
 
@@ -44,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     anew = options.table or TABLES
     for name in sorted(options.only or SYSTEMS, key=lambda name: name != _RELATIVE):
         path: Path = options.out / f"{name}.yaml"
-        path.write_text(_HEAD.format(name=name) + "".join(_tables(options.folder, name, anew)), encoding="utf-8")
+        write_whole(path, (_HEAD.format(name=name) + "".join(_tables(options.folder, name, anew))).encode())
         sys.stderr.write(f"{path}\n")
     return 0
 

@@ -6,13 +6,13 @@ They become rows that ``calibration fit`` takes.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from calibration.kernels.measured import KernelRow, as_csv
+from calibration.kernels.measured import KernelRow
+from calibration.kernels.published import write_rows
 
 __all__ = ["main", "rows"]
 
@@ -50,13 +50,7 @@ def _row(gpu: str, operation: str, dtype: str, cells: _Cells, **shape: int) -> K
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the rows of one accelerator; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m calibration.kernels.infersim", description=__doc__)
-    parser.add_argument("folder", type=Path, help="folder with infersim_*.csv")
-    parser.add_argument("gpu", choices=_NAMES)
-    parser.add_argument("-o", "--output", type=Path, required=True)
-    options = parser.parse_args(arguments)
-    options.output.write_text(as_csv(rows(options.folder, options.gpu)), encoding="utf-8")
-    return 0
+    return write_rows("calibration.kernels.infersim", "infersim_*.csv", rows, _NAMES, arguments)
 
 
 if __name__ == "__main__":

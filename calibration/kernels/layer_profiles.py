@@ -6,14 +6,14 @@ Its matrix products, and attention of decodes or of prompts alone, become rows t
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from calibration.kernels.measured import KernelRow, as_csv
+from calibration.kernels.measured import KernelRow
+from calibration.kernels.published import write_rows
 from sim.profiles.layers import DenseMlp, GroupedAttention
 from sim.profiles.library import load_model
 from sim.profiles.model import Model
@@ -90,13 +90,7 @@ def _row(gpu: str, operation: str, cells: _Cells, **shape: int) -> KernelRow:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the rows of one accelerator; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m calibration.kernels.layer_profiles", description=__doc__)
-    parser.add_argument("folder", type=Path, help="folder with llmservingsim_profile_*.csv")
-    parser.add_argument("gpu", choices=_NAMES)
-    parser.add_argument("-o", "--output", type=Path, required=True)
-    options = parser.parse_args(arguments)
-    options.output.write_text(as_csv(rows(options.folder, options.gpu)), encoding="utf-8")
-    return 0
+    return write_rows("calibration.kernels.layer_profiles", "llmservingsim_profile_*.csv", rows, _NAMES, arguments)
 
 
 if __name__ == "__main__":

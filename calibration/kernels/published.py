@@ -1,0 +1,29 @@
+"""The command of those who read published kernel times: rows of one accelerator that ``calibration fit`` takes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from calibration.kernels.measured import KernelRow, as_csv
+from sim.wholefile import write_whole
+
+__all__ = ["write_rows"]
+
+
+def write_rows(
+    module: str,
+    files: str,
+    rows: Callable[[Path, str], Iterable[KernelRow]],
+    gpus: Iterable[str],
+    arguments: Sequence[str] | None,
+) -> int:
+    """Write what *rows* finds of one of *gpus* in a folder with *files*; return the exit code."""
+    parser = argparse.ArgumentParser(prog=f"python -m {module}")
+    parser.add_argument("folder", type=Path, help=f"folder with {files}")
+    parser.add_argument("gpu", choices=tuple(gpus))
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    options = parser.parse_args(arguments)
+    write_whole(options.output, as_csv(rows(options.folder, options.gpu)).encode())
+    return 0
