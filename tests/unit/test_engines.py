@@ -1,14 +1,13 @@
 """Engines by name, end to end: the scheduler of each, its defaults, and what it does not serve."""
 
 import pytest
+from overridden import overridden
 
 from sim.errors import ConfigError
-from sim.experiment import experiment_of
 from sim.policy import kinds_of
 from sim.profiles.library import load_engine, load_hardware, load_model, names
 from sim.scheduler import Scheduler
 from sim.simulate import prepare, simulate
-from sim.yamlfile import parse_yaml
 
 ENGINES = names("engines")
 TEXT = """
@@ -23,10 +22,7 @@ workload:
 
 
 def experiment(*overrides):
-    document = parse_yaml(TEXT, "engines.yaml")
-    for override in overrides:
-        document = document.override(override)
-    return experiment_of(document)
+    return overridden(TEXT, *overrides)
 
 
 @pytest.mark.parametrize("name", ENGINES)

@@ -7,6 +7,7 @@ import pytest
 from conftest import ROOT
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from overridden import overridden
 from pydantic import BaseModel
 
 from sim.errors import ConfigError
@@ -34,10 +35,7 @@ workload:
 
 
 def experiment(*overrides):
-    document = parse_yaml(TEXT, "flags.yaml")
-    for override in overrides:
-        document = document.override(override)
-    return experiment_of(document)
+    return overridden(TEXT, *overrides)
 
 
 def flagged(flags, *overrides):

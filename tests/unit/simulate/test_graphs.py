@@ -1,14 +1,13 @@
 """Captured graphs by their limits: whose hold, what a batch beyond them costs, and who has none."""
 
 import pytest
+from overridden import overridden
 
 from sim.batch import Batch, Chunk
 from sim.cost.host import Host, Launches
 from sim.errors import ConfigError
-from sim.experiment import experiment_of
 from sim.profiles.library import load_engine, load_hardware
 from sim.simulate import prepare, simulate
-from sim.yamlfile import parse_yaml
 
 TEXT = """
 model: Qwen/Qwen3-0.6B
@@ -22,10 +21,7 @@ workload:
 
 
 def experiment(*overrides):
-    document = parse_yaml(TEXT, "graphs.yaml")
-    for override in overrides:
-        document = document.override(override)
-    return experiment_of(document)
+    return overridden(TEXT, *overrides)
 
 
 def decodes(number, padding=0):

@@ -1,12 +1,11 @@
 """Structured output by its name: whose numbers hold, and what is refused."""
 
 import pytest
+from overridden import overridden
 
 from sim.errors import ConfigError
-from sim.experiment import experiment_of
 from sim.profiles.library import load_engine, load_grammar, names
 from sim.simulate import prepare, simulate
-from sim.yamlfile import parse_yaml
 
 TEXT = """
 model: Qwen/Qwen3-8B
@@ -21,10 +20,7 @@ workload:
 
 
 def experiment(*overrides):
-    document = parse_yaml(TEXT, "structured.yaml")
-    for override in overrides:
-        document = document.override(override)
-    return experiment_of(document)
+    return overridden(TEXT, *overrides)
 
 
 @pytest.mark.parametrize("name", names("grammars"))
