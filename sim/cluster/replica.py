@@ -418,12 +418,10 @@ class Replica:
 
     def _batch(self, decision: Decision) -> Batch:
         running = self._state.running
-        chunks: tuple[Chunk, ...] = ()
+        chunks = tuple([Chunk(tokens, request.computed_tokens) for request, tokens in decision.prefills])
         padding, ending, masks = len(running.padding), 0, 0
         for request, tokens in decision.prefills:
-            computed = request.computed_tokens
-            chunks += (Chunk(tokens, computed),)
-            if computed + tokens == request.prefill_tokens:
+            if request.computed_tokens + tokens == request.prefill_tokens:
                 ending += 1
                 masks += request.schema != ""
         decodes = running.decoding

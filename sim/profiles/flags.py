@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -60,8 +61,8 @@ class FlagTable(Profile):
 
     @model_validator(mode="after")
     def _once(self) -> FlagTable:
-        spellings = [spelling(name) for name in self.names]
-        if twice := next((name for name in spellings if spellings.count(name) > 1), None):
+        spellings = Counter(spelling(name) for name in self.names)
+        if twice := next((name for name, times in spellings.items() if times > 1), None):
             raise ValueError(f"{twice} is there twice")
         return self
 
