@@ -22,6 +22,7 @@ __all__ = [
 ]
 
 _BY_TYPE = ("gemm", "decode", "prefill", "latent_decode", "latent_prefill", "experts")
+_BY_RANKS = ("all_reduce", "bus_all_reduce")
 
 
 class _Part(BaseModel):
@@ -161,7 +162,7 @@ class HardwareCalibration(Profile):
     experts: dict[str, ExpertConstants] = Field({}, description="Products of routed experts, by weight type.")
     all_reduce: dict[int, AllReduceConstants] = Field({}, description="By number of ranks, over its own link if any.")
     bus_all_reduce: dict[int, AllReduceConstants] = Field(
-        {}, description="The same over PCIe without peer-to-peer access; missing: the calibrated links named pcie."
+        {}, description="The same over PCIe; missing: links/pcie or, without peer-to-peer access, links/host."
     )
     elementwise: ElementwiseConstants | None = None
 
@@ -183,7 +184,7 @@ class HardwareCalibration(Profile):
             return self
         relative = load(self.transferred_from)
         own = {name: getattr(self, name) for name in ("name", "aliases", "sources", "notes", "transferred_from")}
-        tables = {name: getattr(relative, name) | getattr(self, name) for name in (*_BY_TYPE, "all_reduce")}
+        tables = {name: getattr(relative, name) | getattr(self, name) for name in (*_BY_TYPE, *_BY_RANKS)}
         scalars = {
             "error_factor": self.error_factor * relative.error_factor,
             "elementwise": self.elementwise or relative.elementwise,

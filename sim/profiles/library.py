@@ -140,11 +140,13 @@ def load_workload(name: str, beside: Path | None = None) -> WorkloadPreset:
 
 def load_calibrated_hardware(name: str, beside: Path | None = None) -> HardwareCalibration:
     """Load what the kernels of an accelerator reach, with the constants of its relative where it has none."""
-    calibration = cast("HardwareCalibration", load("calibrated/hardware", load_hardware(name, beside).name, beside))
+    hardware = load_hardware(name, beside)
+    calibration = cast("HardwareCalibration", load("calibrated/hardware", hardware.name, beside))
     resolved = calibration.resolve(lambda relative: load_calibrated_hardware(relative, beside))
     if resolved.bus_all_reduce:
         return resolved
-    links = cast("LinkCalibration", load("calibrated/links", "pcie", beside))
+    way = "pcie" if hardware.peer_to_peer else "host"
+    links = cast("LinkCalibration", load("calibrated/links", way, beside))
     return resolved.model_copy(update={"bus_all_reduce": links.all_reduce})
 
 

@@ -7,7 +7,7 @@ import pytest
 from conftest import SHARED
 
 from sim.profiles.hardware import Hardware
-from sim.profiles.library import load_hardware, names
+from sim.profiles.library import load, load_calibrated_hardware, load_hardware, names
 from sim.units import GIB
 
 ALL = names("hardware")
@@ -131,3 +131,13 @@ def test_every_published_specification_is_carried_over():
         for column, value in COLUMNS.items():
             if row[column]:
                 assert value(hardware) == pytest.approx(float(row[column])), (row["name"], column)
+
+
+def test_cards_without_peer_to_peer_access_take_the_all_reduces_through_the_hosts_memory():
+    host, pcie = (load("calibrated/links", way).all_reduce for way in ("host", "pcie"))
+    assert load_calibrated_hardware("H100-PCIe-80GB").bus_all_reduce == pcie
+    assert load_calibrated_hardware("RTX-5090").bus_all_reduce == host
+    own = load_calibrated_hardware("RTX-4090").bus_all_reduce
+    assert load_calibrated_hardware("RTX-3090").bus_all_reduce == own
+    assert own[2].large_link.value == pytest.approx(host[2].large_link.value / 2, rel=1e-3)
+    assert host[2].small_launch_s.value - pcie[2].small_launch_s.value == pytest.approx(18e-6)
