@@ -161,6 +161,11 @@ class EngineOptions(_Section):
         description="Largest batch whose kernels are replayed as a CUDA graph; of larger ones the host launches each;"
         " 0: it always does; missing: the engine version's own.",
     )
+    graph_padding: bool | None = Field(
+        None,
+        description="Smaller batches run as the next captured one, with rows for nobody; missing: as the engine version"
+        " does.",
+    )
     prefix_caching: bool | None = Field(None, description="Reuse the KV of equal prompt prefixes.")
     cache_generated: bool | None = Field(None, description="Key the blocks of answers, too.")
     swap_space: Bytes | None = Field(

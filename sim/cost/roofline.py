@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sim.cost.host import Launches
     from sim.cost.masks import Masks
     from sim.cost.operation import Operation
+    from sim.cost.padding import GraphPadding
     from sim.moe.mixture import Mixture, Rebalance
     from sim.profiles.calibrated import HardwareCalibration
     from sim.profiles.draft import Draft
@@ -70,15 +71,16 @@ class Roofline(CostModel):
         draft_s: float = 0.0,
         masks: Masks | None = None,
         launches: Launches | None = None,
+        padding: GraphPadding | None = None,
         thresholds: Thresholds | None = None,
     ) -> RooflineStep:
         """Return the step cost of one replica; of one attention rank where `parallelism.dp` is above 1.
 
         Routed experts are evenly loaded without a *mixture*, and gathered by collectives without a *library*. Decodes
         verify drafts of *draft_tokens* tokens, made by a model (*draft*) or in *draft_s* seconds. *masks* are those of
-        structured output, *launches* those of batches beyond the captured graphs. Batches that reach the *thresholds*,
-        if there are any, run as two halves. Where experts are placed anew while serving, the step is the mean over
-        placements and has theirs as `rebalances`.
+        structured output, *launches* those of batches beyond the captured graphs, and *padding* fills the others up.
+        Batches that reach the *thresholds*, if there are any, run as two halves. Where experts are placed anew while
+        serving, the step is the mean over placements and has theirs as `rebalances`.
         """
         factors = Factors(self.compute_factor, self.memory_factor, self.kernel_time_factor)
         fused = engine_version.fp8_inputs_fused
@@ -94,8 +96,8 @@ class Roofline(CostModel):
 
         def under(loads: ExpertLoads, rebalance: Rebalance | None = None) -> RooflineStep:
             plan = replace(common, loads=loads, rebalance=rebalance)
-            step = _step(plan, tuple(plan.layers()), own_host, own_delay)
-            drafting = None if draft is None else _drafting(plan, draft, draft_tokens)
+            step = _step(plan, tuple(plan.layers()), own_host, own_delay, padding)
+            drafting = None if draft is None else _drafting(plan, draft, draft_tokens, padding)
             two_batches = None if thresholds is None else _two_batches(plan, thresholds)
             return replace(step, drafting=drafting, draft_s=draft_s, two_batches=two_batches)
 
@@ -110,12 +112,15 @@ def _stall_s(plan: Plan) -> float:
     return sum(each.stall_s for each in plan.layers() if isinstance(each, Rebalancing))
 
 
-def _step(plan: Plan, layers: tuple[Operation, ...], host: Host, delay: Delay) -> RooflineStep:
+def _step(
+    plan: Plan, layers: tuple[Operation, ...], host: Host, delay: Delay, padding: GraphPadding | None = None
+) -> RooflineStep:
     parallelism = plan.parallelism
     decode = tuple(each for each in layers if isinstance(each, DecodeAttention))
     prefill = tuple(each for each in layers if isinstance(each, PrefillAttention))
     states = tuple(each for each in layers if isinstance(each, Elementwise) and each.rows == "sequences")
-    group = tuple(each for each in layers if parallelism.dp > 1 and each.name in BY_ALL_RANKS)
+    apart = parallelism.dp > 1 or (padding is not None and not padding.experts)
+    group = tuple(each for each in layers if apart and each.name in BY_ALL_RANKS)
     return RooflineStep(
         by_tokens=tuple(each for each in layers if each not in (*decode, *prefill, *states, *group)),
         by_sequences=states,
@@ -130,6 +135,7 @@ def _step(plan: Plan, layers: tuple[Operation, ...], host: Host, delay: Delay) -
         windows=windows_of(plan.model),
         attention_ranks=parallelism.dp,
         tokens_each=plan.tokens_each,
+        padding=padding,
     )
 
 
@@ -155,12 +161,12 @@ def _mixture(
     return MixtureLayers(before, shared, experts, there, back)
 
 
-def _drafting(plan: Plan, draft: Draft, draft_tokens: int) -> Drafting:
+def _drafting(plan: Plan, draft: Draft, draft_tokens: int, padding: GraphPadding | None) -> Drafting:
     """Return what *draft* computes, on the ranks of one stage of the model that *plan* serves."""
     parallelism = plan.parallelism.model_copy(update={"pp": 1})
     own = replace(plan, model=draft.model, quantization=draft.quantization, parallelism=parallelism, tokens_each=1)
     joined = (own.joined(draft.joined_features),) if draft.joined_features else ()
-    step = _step(own, (*own.layers(), *joined), Host(), Delay())
+    step = _step(own, (*own.layers(), *joined), Host(), Delay(), padding)
     windows = windows_of(plan.model)
     if unknown := [window for window in step.windows if window not in windows]:
         message = f"{draft.model.name} has an attention window of {unknown[0]} tokens, which {plan.model.name} has not"

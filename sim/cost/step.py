@@ -16,6 +16,7 @@ from sim.cost.drafting import Drafting
 from sim.cost.host import Host
 from sim.cost.operation import Demand, Operation, Seconds, Work
 from sim.cost.pace import Pace, Rebalances
+from sim.cost.padding import GraphPadding
 from sim.cost.pipeline import Pipeline, Rounds
 from sim.cost.two_batches import TwoBatches
 from sim.cost.uneven_experts import UnevenExperts
@@ -81,7 +82,7 @@ class RooflineStep:
     by_tokens, by_sequences
         Operations of the layers whose time depends on the computed tokens, or the computing sequences, alone.
     by_group
-        Operations that all attention ranks do together, by the mean of their tokens.
+        Operations that all attention ranks do together, by the mean of their tokens, and those without padding.
     attention_ranks
         Ranks with batches of their own.
     head
@@ -98,6 +99,8 @@ class RooflineStep:
         How the halves of a batch overlap; None where the engine does not split it.
     rebalances
         The placements of experts whose mean this is; None where they stay where they are.
+    padding
+        Rows that fill a batch up to a captured graph; None: there are none.
     """
 
     by_tokens: tuple[Operation, ...]
@@ -117,6 +120,7 @@ class RooflineStep:
     draft_s: float = 0.0
     two_batches: TwoBatches | None = None
     rebalances: Rebalances | None = None
+    padding: GraphPadding | None = None
     _token_s: Seconds = field(init=False, repr=False)
     _sequence_s: Seconds = field(init=False, repr=False)
     _group_s: Seconds = field(init=False, repr=False)
@@ -204,7 +208,8 @@ class RooflineStep:
         halved = self._halved(batch)
         if halved is not None:
             return halved.pace(batch, self._full).first_s + self._beside_layers_s(batch, work, rounds), 1.0
-        layers_s = rounds.layers * self.layers_s(work, self._group_mean(batch, work))
+        group_tokens, work = self._group_mean(batch, work), self._padded(work)
+        layers_s = rounds.layers * self.layers_s(work, group_tokens)
         return layers_s + self._beside_layers_s(batch, work, rounds), rounds.context
 
     def layers_s(self, work: Work, group_tokens: float) -> float:
@@ -236,6 +241,9 @@ class RooflineStep:
         if batch.group_tokens is None:
             return work.tokens
         return batch.group_tokens / self.attention_ranks * work.tokens / batch.tokens
+
+    def _padded(self, work: Work) -> Work:
+        return work if self.padding is None else self.padding.padded(work)
 
     def breakdown(self, batch: Batch) -> dict[str, float]:
         """Return the seconds of each operation; ``host`` is what the GPU does not hide."""
@@ -298,7 +306,8 @@ class RooflineStep:
         if halved is not None:
             yield from halved.operations(batch)
         else:
-            yield from self.layer_operations(work, self._group_mean(batch, work), rounds.layers)
+            group_tokens, work = self._group_mean(batch, work), self._padded(work)
+            yield from self.layer_operations(work, group_tokens, rounds.layers)
         for operations, times, rows in (
             (self.head, rounds.head, work.sampled),
             (self.transfers, rounds.transfers, work.tokens),

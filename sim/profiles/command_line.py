@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections import deque
@@ -20,9 +21,11 @@ from sim.yamlfile.document import PathTuple
 __all__ = ["fields_of", "ignored", "with_flags"]
 
 _FLAG = re.compile(r"-{1,2}[A-Za-z]")
+_SHORT = re.compile(r"-[A-Za-z](?=[^-])")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 _SCALES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SWITCHED = {None: True, "true": True, "false": False}
+_SWITCHED_VARIABLE = _SWITCHED | {"1": True, "0": False}
 _SCHEDULER = "engine.scheduler."
 
 
@@ -73,12 +76,17 @@ def fields_of(words: str | Sequence[str], table: FlagTable) -> dict[str, Any]:
         if flag is None:
             _refuse(plain, table)
             continue
-        if flag.write:
-            raise ValueError(f"{name}: write {flag.field}, {flag.write}")
-        place, meant = table.modelled.index(flag), _meant(flag, name, value, negated=plain != name)
-        if place >= found.get(flag.field, (0, None))[0]:
-            found[flag.field] = place, meant
+        if value in table.missing:
+            continue
+        place, fields = table.modelled.index(flag), _fields(flag, name, value, negated=plain != name)
+        for field in (flag.field, *(other for others in flag.instead.values() for other in others)):
+            if found.get(field, (place, None))[0] == place:
+                found.pop(field, None)
+        for field, meant in fields.items():
+            if place >= found.get(field, (0, None))[0]:
+                found[field] = place, meant
         if flag.beside is not None:
+            meant = fields[flag.field]
             paired[flag.names[0]] = flag.beside, meant
     for name, (beside, meant) in paired.items():
         if paired.get(beside, (name, None)) != (name, meant):
@@ -160,22 +168,57 @@ def _flags(words: str | Sequence[str], table: FlagTable) -> Iterator[tuple[str, 
     """
     rest = deque(shlex.split(words.replace("\\\n", " ")) if isinstance(words, str) else words)
     for word in _command(rest, table):
-        if "=" in word:
-            raise ValueError(f"{word}: variables of the environment are not modelled")
+        yield from _variable(word, table)
     while rest:
         word = rest.popleft()
-        name, equals, value = word.partition("=")
+        name, equals, value = _parted(word, table)
         if not _FLAG.match(word):
-            yield "MODEL", word
+            yield from _variable(word, table) if _VARIABLE.match(word) else [("MODEL", word)]
         elif equals:
-            yield name, value
+            yield from _keyed(name, value, table)
         elif _takes_none(name, table):
             yield name, None
         else:
             values = []
             while rest and not _FLAG.match(rest[0]):
                 values.append(rest.popleft())
-            yield name, " ".join(values) if values else None
+            yield from _keyed(name, " ".join(values), table) if values else [(name, None)]
+
+
+def _variable(word: str, table: FlagTable) -> Iterator[tuple[str, str]]:
+    """Yield the flag that a variable of the environment stands for, if *word* sets one."""
+    name, equals, value = word.partition("=")
+    if not equals:
+        return
+    flag = table.of_variable(name)
+    if flag is None:
+        raise ValueError(f"{word}: this variable of the environment is not modelled")
+    yield flag, value
+
+
+def _parted(word: str, table: FlagTable) -> tuple[str, str, str]:
+    """Return the flag of *word*, an equals sign if its value is in the word, too, and that value.
+
+    A flag of one letter may have its value attached, as in ``-O3``.
+    """
+    short = _SHORT.match(word)
+    if short and not table.has(word.partition("=")[0]) and table.has(short[0]):
+        return short[0], "=", word[2:].removeprefix("=")
+    return word.partition("=")
+
+
+def _keyed(name: str, value: str, table: FlagTable) -> Iterator[tuple[str, str]]:
+    """Yield the keys of a JSON object as flags of their own, as if written ``--flag.key``."""
+    if spelling(name) not in table.keyed or not value.startswith("{"):
+        yield name, value
+        return
+    try:
+        keys = json.loads(value)
+    except ValueError:
+        raise ValueError(f"{name}: {value} is not JSON") from None
+    for key, each in keys.items():
+        if each is not None:
+            yield f"{name}.{key}", each if isinstance(each, str) else json.dumps(each)
 
 
 def _command(rest: deque[str], table: FlagTable) -> list[str]:
@@ -198,8 +241,7 @@ def _takes_none(name: str, table: FlagTable) -> bool:
 def _plain(name: str, table: FlagTable) -> str:
     """Return the flag that *name* is a form of: with ``no-``, or with a key after a dot."""
     forms = (name, re.sub(r"^(--?)no-", r"\1", name), name.partition(".")[0])
-    known = (form for form in forms if spelling(form) in table.by_name or spelling(form) in table.reasons)
-    return next(known, name)
+    return next((form for form in forms if table.has(form)), name)
 
 
 def _refuse(name: str, table: FlagTable) -> None:
@@ -212,10 +254,20 @@ def _refuse(name: str, table: FlagTable) -> None:
         raise ValueError(f"{name} is refused: {why}")
 
 
+def _fields(flag: ModelledFlag, name: str, text: str | None, *, negated: bool) -> dict[str, Any]:
+    """Return the fields that *flag* stands for; None for one that is left out."""
+    if text is not None and text in flag.instead:
+        return flag.instead[text]
+    if flag.write and text not in (flag.values or {}):
+        raise ValueError(f"{name}: write {flag.field}, {flag.write}")
+    return {flag.field: _meant(flag, name, text, negated=negated)}
+
+
 def _meant(flag: ModelledFlag, name: str, text: str | None, *, negated: bool) -> Any:
     """Return what the field of *flag* becomes; None where it is left out."""
     if flag.on is not None:
-        switched = _SWITCHED.get(text if text is None else text.lower())
+        switches = _SWITCHED if name.startswith("-") else _SWITCHED_VARIABLE
+        switched = switches.get(text if text is None else text.lower())
         if switched is None or (negated and text is not None):
             raise ValueError(f"{name} takes no value {text!r}")
         meant = flag.on if switched and not negated else flag.off
@@ -224,6 +276,8 @@ def _meant(flag: ModelledFlag, name: str, text: str | None, *, negated: bool) ->
         return meant
     if text is None or negated:
         raise ValueError(f"{name}: a value is missing" if not negated else f"{name}: it cannot be turned off")
+    if flag.many:
+        return [_number(part, counts=False) for part in re.split(r"[\s,]+", text.strip("[] "))]
     if flag.values is None:
         return _number(text, counts=flag.counts)
     if text not in flag.values:

@@ -24,11 +24,17 @@ class ModelledFlag(BaseModel):
     values: dict[str, Any] | None = Field(
         None, description="What the field becomes by the flag's value, null: it is left out; missing: the value itself."
     )
+    instead: dict[str, dict[str, Any]] = Field(
+        {}, description="By the flag's value, the other fields that it then stands for."
+    )
+    many: bool = Field(False, description="The value is a list of numbers.")
     counts: bool = Field(False, description="A number may end in k, m or g (thousands), or K, M or G (of 1024).")
     on: Any = Field(None, description="What the field becomes where the flag stands, which takes no value.")
     off: Any = Field(None, description="The same for its form with no-; missing: that is refused.")
     beside: str | None = Field(None, description="Another flag of the same field, which has to mean the same.")
-    write: str = Field("", description="Not taken from the command line: what to write in the field instead.")
+    write: str = Field(
+        "", description="Not taken from the command line, but for `values`: what to write in the field instead."
+    )
 
 
 class FlagTable(Profile):
@@ -37,6 +43,8 @@ class FlagTable(Profile):
     command: str = Field(description="What they follow.")
     version: str = Field(description="Release or commit whose flags these are.")
     modelled: tuple[ModelledFlag, ...]
+    missing: tuple[str, ...] = Field((), description="Values that leave a flag as if it were not there.")
+    variables: bool = Field(False, description="Variables of the environment, named after the flags, say the same.")
     irrelevant: dict[str, tuple[str, ...]] = Field(description="Why flags change no figure, to these flags.")
     refused: dict[str, tuple[str, ...]] = Field(description="Why flags are refused, to these flags.")
 
@@ -44,6 +52,20 @@ class FlagTable(Profile):
     def by_name(self) -> dict[str, ModelledFlag]:
         """Every flag that is modelled, by each of its spellings."""
         return {spelling(name): flag for flag in self.modelled for name in flag.names}
+
+    @cached_property
+    def keyed(self) -> frozenset[str]:
+        """Flags of which a key is in the table, by their spelling: their value is a JSON object."""
+        return frozenset(name.partition(".")[0] for name in self.by_name if "." in name)
+
+    def of_variable(self, name: str) -> str | None:
+        """Return the flag that a variable of the environment stands for; None: it is none of the server's."""
+        flag = f"--{spelling(name.lower())}" if self.variables and name.isupper() else ""
+        return next((each for each in (name, flag) if self.has(each)), None)
+
+    def has(self, name: str) -> bool:
+        """Tell whether a flag is in the table."""
+        return spelling(name) in self.by_name or spelling(name) in self.reasons
 
     @cached_property
     def reasons(self) -> dict[str, tuple[bool, str]]:

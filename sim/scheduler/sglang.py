@@ -63,6 +63,7 @@ class Sglang(Scheduler):
     max_num_batched_tokens: int = Field(
         8192, ge=1, description="Prompt tokens of an iteration; longer prompts are cut: chunked_prefill_size [tokens]."
     )
+    chunked_prefill: bool = Field(True, description="Longer prompts are cut; off: chunked_prefill_size -1.")
     max_prefill_tokens: int = Field(
         16384, ge=1, description="Prompt tokens after which an iteration takes in no further prompt [tokens]."
     )
@@ -79,7 +80,7 @@ class Sglang(Scheduler):
     @property
     def longest_chunk(self) -> float:
         """Return the budget of an iteration."""
-        return self.max_num_batched_tokens
+        return self.max_num_batched_tokens if self.chunked_prefill else math.inf
 
     def notes(self) -> _Notes:
         """Return the notes on a replica that has not run yet."""
@@ -96,7 +97,7 @@ class Sglang(Scheduler):
         decoded = self._decode_all(state) or self._retract(state)
         decoded.blocked = decision.blocked
         if not decoded.decodes and state.running.prefilling:
-            self._continue_prompt(state, decoded, self.max_num_batched_tokens)
+            self._continue_prompt(state, decoded, self.longest_chunk)
         return decoded
 
     def _prefill(self, state: State) -> Decision:
@@ -106,7 +107,7 @@ class Sglang(Scheduler):
             decision = self._decode_all(state) or decision
             if not decision.decodes:
                 return decision
-        budget = self.max_num_batched_tokens - (running.decode_tokens if decision.decodes else 0)
+        budget = self.longest_chunk - (running.decode_tokens if decision.decodes else 0)
         if running.prefilling:
             budget = self._continue_prompt(state, decision, budget)
         if budget > 0:
@@ -115,17 +116,17 @@ class Sglang(Scheduler):
             decision.blocked = Blocked.TOKEN_BUDGET
         return decision
 
-    def _continue_prompt(self, state: State, decision: Decision, budget: int) -> int:
+    def _continue_prompt(self, state: State, decision: Decision, budget: float) -> float:
         """Compute the next chunk of the unfinished prompt; return what its end leaves of the *budget*, else nothing."""
         (request,) = state.running.prefilling
         rest = request.prefill_tokens - request.computed_tokens
-        tokens = min(rest, budget, state.kv.room(request))
+        tokens = int(min(rest, budget, state.kv.room(request)))
         if tokens > 0:
             state.kv.grow(request, tokens)
             decision.prefills.append((request, tokens))
         return budget - tokens if tokens == rest else 0
 
-    def _admit(self, state: State, decision: Decision, budget: int) -> None:
+    def _admit(self, state: State, decision: Decision, budget: float) -> None:
         notes, running, kv, waiting = state.notes, state.running, state.kv, state.waiting
         if not waiting:
             return
@@ -185,9 +186,9 @@ class Sglang(Scheduler):
         return kv.admit(request, hit, tokens, room=length + kv.block_size, spare=math.ceil(reserved / kv.block_size))
 
     @staticmethod
-    def _cut(budget: int, block_size: int, *, alone: bool) -> int:
+    def _cut(budget: float, block_size: int, *, alone: bool) -> int:
         """Return the first chunk of a prompt that is longer than the *budget*: whole pages."""
-        return budget // block_size * block_size or (budget if alone else 0)
+        return int(budget // block_size * block_size or (budget if alone else 0))
 
     @property
     def _initial_ratio(self) -> float:

@@ -1,14 +1,17 @@
-"""Up to which batch an engine replays captured kernels: the experiment's own limit, else that of the engine."""
+"""Which batches an engine replays as captured kernels: the experiment's own limit, else that of the engine."""
 
 from __future__ import annotations
 
 from sim.cost.host import Launches
+from sim.cost.padding import GraphPadding
 from sim.experiment import Experiment
 from sim.profiles.engine import EngineVersion
 from sim.profiles.hardware import Hardware
 from sim.profiles.model import Model
 
-__all__ = ["largest_graph", "launches_of"]
+__all__ = ["largest_graph", "launches_of", "padding_of"]
+
+_MOST = 2048  # sequences of a batch where an engine's own limit is not told
 
 
 def largest_graph(experiment: Experiment, hardware: Hardware, version: EngineVersion) -> int | None:
@@ -38,3 +41,29 @@ def launches_of(experiment: Experiment, model: Model, hardware: Hardware, versio
         return None
     each = 1 + speculative.num_speculative_tokens if speculative is not None and graphs.counts == "tokens" else 1
     return Launches(largest // each, graphs.launch_s * model.num_layers, eager=not largest)
+
+
+def padding_of(experiment: Experiment, hardware: Hardware, version: EngineVersion) -> GraphPadding | None:
+    """Return what fills batches up to the captured sizes; None: nothing.
+
+    Raises
+    ------
+    ConfigError
+        It is asked of an engine whose captured sizes are not known.
+    """
+    asked, graphs, options = experiment.engine.graph_padding, version.graphs, experiment.engine
+    if graphs is None or graphs.sizes is None:
+        if asked:
+            raise experiment.error("engine.graph_padding", f"{options.kind} {version.since} fills no batch up")
+        return None
+    largest = largest_graph(experiment, hardware, version)
+    if not (graphs.padded if asked is None else asked) or largest == 0:
+        return None
+    spread = experiment.deployment.parallelism.ep > 1
+    return GraphPadding(
+        graphs.sizes.up_to(largest or _MOST, drafts=options.speculative is not None),
+        graphs.counts == "sequences",
+        graphs.sizes.prompts,
+        graphs.sizes.experts_with_ep if spread else graphs.sizes.experts,
+        graphs.sizes.head,
+    )

@@ -36,7 +36,7 @@ from sim.profiles.model import Model
 from sim.scheduler import Scheduler
 from sim.simulate.block_tables import pages_of
 from sim.simulate.flags import Flags, decide
-from sim.simulate.graphs import largest_graph, launches_of
+from sim.simulate.graphs import largest_graph, launches_of, padding_of
 from sim.simulate.offload import swap_of, tiers_of
 from sim.simulate.structured import structure_of
 from sim.simulate.support import require_support
@@ -294,6 +294,7 @@ def _cost(
             draft_s=draft_s,
             masks=None if structure is None else structure.masks,
             launches=launches_of(experiment, model, hardware, version),
+            padding=padding_of(experiment, hardware, version),
             thresholds=thresholds_of(experiment, engine),
         )
     except ConfigError as problem:

@@ -115,7 +115,16 @@ def engine(per_iteration_s=0.0, per_sequence_s=0.0, per_prefill_s=0.0, overlappe
     )
 
 
-def step_of(of=None, hardware=ROUND, calibrated=CONSTANTS, quantization=None, roofline=None, host=None, **parallelism):
+def step_of(
+    of=None,
+    hardware=ROUND,
+    calibrated=CONSTANTS,
+    quantization=None,
+    roofline=None,
+    host=None,
+    padding=None,
+    **parallelism,
+):
     """Build the step cost of a model on an accelerator."""
     return (roofline or Roofline()).build(
         of or dense(),
@@ -124,6 +133,7 @@ def step_of(of=None, hardware=ROUND, calibrated=CONSTANTS, quantization=None, ro
         Parallelism(**parallelism),
         host or engine(),
         calibrated,
+        padding=padding,
     )
 
 

@@ -217,7 +217,7 @@ def test_of_several_flags_for_a_field_the_one_counts_that_the_engine_obeys(flags
     [
         ("--enable-prefix-caching=maybe", "--enable-prefix-caching takes no value 'maybe'"),
         ("--no-enable-prefix-caching=false", "--no-enable-prefix-caching takes no value 'false'"),
-        ("VLLM_USE_V1=0 vllm serve", "VLLM_USE_V1=0: variables of the environment are not modelled"),
+        ("VLLM_USE_V1=0 vllm serve", "VLLM_USE_V1=0: this variable of the environment is not modelled"),
     ],
 )
 def test_words_that_an_engine_would_not_take_are_refused(flags, message):
