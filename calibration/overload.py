@@ -99,7 +99,7 @@ def simulated_overload(case: ServingCase, result: Result) -> bool | None:
     if summary.steadiness.verdict == "overloaded":
         return True
     times_s = (summary.latency[name].mean_s for name in ("ttft", "e2el"))
-    return _Load(rate, len(result.requests.arrival_s), summary.per_second(summary.completed), *times_s).overloaded
+    return _Load(rate, len(result.requests.arrival_s), summary.served.requests_per_s, *times_s).overloaded
 
 
 def confusion(cases: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, int]]]:

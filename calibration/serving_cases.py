@@ -117,9 +117,9 @@ def _matches(row: Mapping[str, str], column: str, value: str) -> bool:
 def predictions(summary: Summary) -> dict[str, float]:
     """Return a simulated run under the names of `METRICS`; times in milliseconds."""
     found: dict[str, float] = {
-        "output_tok_s": summary.per_second(summary.output_tokens),
-        "total_tok_s": summary.per_second(summary.input_tokens + summary.output_tokens),
-        "req_s": summary.per_second(summary.completed),
+        "output_tok_s": summary.served.output_tok_s,
+        "total_tok_s": summary.served.total_tok_s,
+        "req_s": summary.served.requests_per_s,
     }
     for name, key in _DISTRIBUTIONS.items():
         found.update({f"{name}_{statistic}_ms": 1e3 * time_s for statistic, time_s in _times(summary.latency[key])})
@@ -143,7 +143,8 @@ def intervals(summary: Summary) -> dict[str, tuple[float, float]]:
         for name, key in _DISTRIBUTIONS.items()
         for ours, theirs in _KEYS.items()
     }
-    return {metric: summary.intervals[key] for metric, key in (keys | _RATES).items() if key in summary.intervals}
+    known = summary.certainty.intervals
+    return {metric: known[key] for metric, key in (keys | _RATES).items() if key in known}
 
 
 def described(case: ServingCase) -> dict[str, Any]:

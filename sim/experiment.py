@@ -17,7 +17,6 @@ from sim.cost import AnyCostModel, Roofline
 from sim.failures import Failures
 from sim.kv import Eviction
 from sim.kv.tiers import Write
-from sim.metrics.slo import SLO
 from sim.moe.mixture import Mixture
 from sim.policy import Policy
 from sim.profiles.command_line import with_flags
@@ -30,6 +29,7 @@ from sim.router.disaggregation import Disaggregation
 from sim.router.least_loaded import LeastLoaded
 from sim.scheduler import AnyScheduler
 from sim.search import AnySearch
+from sim.slo import SLO
 from sim.speculation import AnySpeculation
 from sim.sweep import AnySweep
 from sim.tco.costs import Costs

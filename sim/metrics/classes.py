@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.metrics.latency import PERCENTILES, Sample
+from sim.metrics.ratio import ratio
 from sim.metrics.rows import RequestRows
 from sim.request import Status
 from sim.slo import SLO, Judgement
@@ -117,7 +118,7 @@ def jain(shares: Iterable[float]) -> float:
     """
     values = np.array([share for share in shares if not math.isnan(share)])
     squares = float(np.dot(values, values)) * len(values)
-    return float(values.sum()) ** 2 / squares if squares else math.nan
+    return ratio(float(values.sum()) ** 2, squares)
 
 
 def _summarise(
@@ -134,14 +135,10 @@ def _summarise(
         completed=int(completed.sum()),
         rejected=int((rows.status == Status.REJECTED).sum()),
         failed=int((~completed & (rows.status != Status.REJECTED)).sum()),
-        served_share=_ratio(float(tokens[completed].sum()), float(tokens.sum())),
-        output_tok_s=_ratio(float(done.emitted_tokens.sum()), duration_s),
+        served_share=ratio(float(tokens[completed].sum()), float(tokens.sum())),
+        output_tok_s=ratio(float(done.emitted_tokens.sum()), duration_s),
         speed=float((done.emitted_tokens / done.e2e_s).mean()) if completed.any() else math.nan,
         latency=latency,
-        goodput=_ratio(float(slo.good(rows).sum()), duration_s) if slo and slo.clauses else None,
+        goodput=ratio(float(slo.good(rows).sum()), duration_s) if slo and slo.clauses else None,
         objectives=slo.met({**latency, "itl": latency["tpot"]}) if slo else {},
     )
-
-
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole else math.nan

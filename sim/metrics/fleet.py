@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sim.metrics.instances import Floats, InstanceRows, InstanceState
 from sim.metrics.pools import PoolContext
+from sim.metrics.ratio import ratio
 from sim.metrics.rows import RequestRows
 
 __all__ = ["FleetSummary", "degraded", "summarise_fleet"]
@@ -68,9 +69,9 @@ def summarise_fleet(
     return FleetSummary(
         gpu_hours=sum(pool.paid_gpus(end_s) for pool in pools) * end_s / 3600,
         instance_hours=(starting + ready + draining) / 3600,
-        ready_replicas_mean=ready / end_s if end_s else math.nan,
+        ready_replicas_mean=ratio(ready, end_s),
         ready_replicas_min=_least_ready(lives, end_s),
-        availability=ready / (starting + ready + down) if starting + ready + down else math.nan,
+        availability=ratio(ready, starting + ready + down),
         scale_events=int(counts[InstanceState.STARTING] + counts[InstanceState.DRAINING]),
         replica_losses=int(counts[InstanceState.DOWN]),
         retries=int(requests.retries.sum()),

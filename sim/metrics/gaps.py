@@ -139,7 +139,7 @@ def gaps_between(strides: StrideRows, from_s: float, to_s: float) -> GapHistogra
     return GapHistogram.of(Progressions.in_strides(strides.where(chosen)))
 
 
-def unexplained_gap_share(requests: RequestRows, gaps: GapHistogram) -> float:
+def unexplained_gap_share(requests: RequestRows, gaps: Distribution) -> float:
     """Return by how much the gaps miss the time between first and last tokens, as a share of the latter."""
     asked_s = float(np.nansum(requests.last_token_s - requests.first_token_s) + requests.discarded_s.sum())
     found_s = gaps.mean_s * gaps.count if gaps.count else 0.0

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PERCENTILES", "Distribution", "Sample"]
+from sim.metrics.ratio import ratio
+
+__all__ = ["PERCENTILES", "Distribution", "Sample", "statistics_ms"]
 
 PERCENTILES: dict[str, float] = {"median": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0}
 """The percentiles of every result, by the prefix of their key [%]."""
@@ -42,7 +45,7 @@ class Distribution(ABC):
 
     def share_within(self, bound_s: float) -> float:
         """Return the share of the times that are at most *bound_s*."""
-        return self._within(bound_s) / self.count if self.count else math.nan
+        return ratio(self._within(bound_s), self.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +70,14 @@ class Sample(Distribution):
 
     def _within(self, bound_s: float) -> int:
         return int(np.searchsorted(self.sorted_s, bound_s, side="right"))
+
+
+def statistics_ms(latency: Mapping[str, Distribution]) -> dict[str, float]:
+    """Return the statistics of each *latency* by name, under the keys of a result such as ``mean_ttft_ms`` [ms]."""
+    found: dict[str, float] = {}
+    for name, times in latency.items():
+        found[f"mean_{name}_ms"] = 1e3 * times.mean_s
+        for prefix, percent in PERCENTILES.items():
+            found[f"{prefix}_{name}_ms"] = 1e3 * times.percentile(percent)
+        found[f"std_{name}_ms"] = 1e3 * times.std_s
+    return found

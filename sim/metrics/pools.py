@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from sim.metrics.binding import Binding, binding_limit
 from sim.metrics.instances import InstanceRows, InstanceState
 from sim.metrics.power import GpuPower
+from sim.metrics.ratio import ratio
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.metrics.time_use import TimeUse, combined
 from sim.metrics.transfers import TransferRows
 from sim.profiles.prices import GpuPrice
 
-__all__ = ["PoolContext", "PoolSummary", "combined_use", "of_replicas", "summarise_pool"]
+__all__ = ["PoolContext", "PoolSummary", "busiest_link", "combined_use", "of_replicas", "summarise_pool"]
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -88,7 +89,7 @@ class PoolContext:
         if (lives := self.own_lives) is None:
             return self.replicas
         served_s = lives.time_s(InstanceState.READY, InstanceState.DRAINING)
-        return served_s * self.attention_ranks / duration_s if duration_s else math.nan
+        return ratio(served_s * self.attention_ranks, duration_s)
 
     def paid_gpus(self, duration_s: float) -> float:
         """Return how many of its GPUs are paid for, starting and draining included, on average over a run."""
@@ -96,7 +97,7 @@ class PoolContext:
             return self.num_gpus
         paid_s = lives.time_s(InstanceState.STARTING, InstanceState.READY, InstanceState.DRAINING)
         gpus = self.num_gpus * self.attention_ranks / self.replicas
-        return paid_s * gpus / duration_s if duration_s else math.nan
+        return ratio(paid_s * gpus, duration_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +174,9 @@ def summarise_pool(
         num_gpus=pool.paid_gpus(duration_s),
         completed=int(completed.sum()) + sent,
         output_tokens=int(requests.emitted_tokens[completed].sum()),
-        running_mean=float(np.dot(own.running, own.duration_s)) / duration_s if duration_s else math.nan,
-        kv_utilization_peak=int(own.kv_blocks.max(initial=0)) / pool.kv_blocks if pool.kv_blocks else math.nan,
-        busy_share=busy_s / replica_time_s if replica_time_s else math.nan,
+        running_mean=ratio(float(np.dot(own.running, own.duration_s)), duration_s),
+        kv_utilization_peak=ratio(int(own.kv_blocks.max(initial=0)), pool.kv_blocks),
+        busy_share=ratio(busy_s, replica_time_s),
         binding=binding_limit(own, replica_time_s, pool.time_use.by_resource),
         price=pool.gpu_price,
         power=pool.gpu_power,
@@ -188,8 +189,12 @@ def _link_utilization(pool: PoolContext, transfers: TransferRows, replica_time_s
     if not pool.link_bytes_per_s:
         return None
     own = pool.has(transfers.prefill_replica) | pool.has(transfers.decode_replica)
-    could_bytes = pool.link_bytes_per_s * replica_time_s
-    return float(transfers.moved_bytes[own].sum()) / could_bytes if could_bytes else math.nan
+    return ratio(float(transfers.moved_bytes[own].sum()), pool.link_bytes_per_s * replica_time_s)
+
+
+def busiest_link(pools: Sequence[PoolSummary]) -> float:
+    """Return the largest share that the links of any of *pools* had of what they can move."""
+    return max((pool.link_utilization or 0.0 for pool in pools), default=0.0)
 
 
 def of_replicas(pools: Sequence[PoolContext], value: Callable[[PoolContext], float]) -> Floats:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from array import array
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.metrics.latency import Sample
+from sim.metrics.latency import Sample, statistics_ms
+from sim.metrics.ratio import ratio
+from sim.units import GB
 
 __all__ = ["TransferLog", "TransferRows"]
 
@@ -43,12 +44,22 @@ class TransferRows:
     @property
     def mean_wait_s(self) -> float:
         """Mean time from when the prompt is computed until the link begins [s]: for blocks, and for the link."""
-        return float(np.maximum(self.begin_s - self.prefilled_s, 0.0).mean()) if len(self.request) else math.nan
+        return ratio(float(np.maximum(self.begin_s - self.prefilled_s, 0.0).sum()), len(self.request))
 
     @property
     def total_bytes(self) -> float:
         """All that was moved [B]."""
         return float(self.moved_bytes.sum())
+
+    def as_dict(self, link_utilization: float) -> dict[str, float]:
+        """Return it under its public keys, with the *link_utilization* of the busiest pool."""
+        return {
+            "kv_transfers": len(self.request),
+            **statistics_ms({"kv_transfer": self.times}),
+            "mean_kv_transfer_wait_ms": 1e3 * self.mean_wait_s,
+            "kv_transfer_gb": self.total_bytes / GB,
+            "kv_link_utilization": link_utilization,
+        }
 
 
 _COLUMNS = tuple(TransferRows.__dataclass_fields__)

@@ -6,13 +6,17 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
+from sim.metrics.acceptance import Acceptance
+from sim.metrics.bill import Bill
 from sim.metrics.classes import GroupSummary
 from sim.metrics.fleet import FleetSummary
 from sim.metrics.latency import PERCENTILES
 from sim.metrics.pools import PoolSummary
-from sim.metrics.slo import Judgement, ShareJudgement
+from sim.metrics.ratio import ratio
+from sim.metrics.served import Served
 from sim.metrics.summary import Summary
 from sim.metrics.time_use import TimeUse
+from sim.slo import Judgement, ShareJudgement
 from sim.units import format_seconds
 
 if TYPE_CHECKING:
@@ -82,7 +86,7 @@ def _cells(summary: Summary, name: str, slo: bool) -> Iterator[str]:
 
 
 def _interval(summary: Summary, name: str, per_ms: float) -> str:
-    interval = summary.intervals.get(f"mean_{name}_ms")
+    interval = summary.certainty.intervals.get(f"mean_{name}_ms")
     return "-" if interval is None else " - ".join(number(bound * per_ms) for bound in interval)
 
 
@@ -118,8 +122,8 @@ def _statements(summary: Summary) -> Iterator[tuple[str, str]]:
     yield "Requests", _requests(summary)
     yield "Throughput", _throughput(result)
     yield "Peak", _peak(result)
-    if summary.request_goodput is not None:
-        yield "Goodput", _goodput(summary, summary.request_goodput)
+    if summary.served.goodput is not None:
+        yield "Goodput", _goodput(summary.served, summary.served.goodput)
     for name, judged in summary.shares.items():
         yield name.capitalize(), share(judged)
     yield "KV cache", _kv_cache(summary)
@@ -127,13 +131,11 @@ def _statements(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "Fleet", _fleet(summary.fleet)
         if summary.fleet.replica_losses:
             yield "Losses", _losses(summary.fleet, slo=bool(summary.objectives))
-    if summary.acceptance_length is not None and summary.acceptance_rate is not None:
-        accepted = f"{_percent(summary.acceptance_rate / 100)} of the drafts accepted"
-        yield "Drafts", f"{number(summary.acceptance_length)} tokens a verification; {accepted}"
-    if summary.cost_usd_per_mtok_output is not None:
-        yield "Cost", _cost(summary, summary.cost_usd_per_mtok_output)
-    if summary.energy_j_per_output_tok is not None:
-        yield "Energy", _energy(summary, summary.energy_j_per_output_tok)
+    yield from _drafts(summary.acceptance)
+    if (usd := summary.bill.usd_per_mtok_output) is not None:
+        yield "Cost", _cost(summary, usd)
+    if (joules := summary.bill.joules_per_output_tok) is not None:
+        yield "Energy", _energy(summary.bill, joules)
     if summary.transfers is not None:
         yield "KV moved", _moved(result)
     yield "Limited by", summary.binding.sentence
@@ -149,8 +151,9 @@ def _statements(summary: Summary) -> Iterator[tuple[str, str]]:
 
 
 def _requests(summary: Summary) -> str:
-    counts = f"{summary.completed:,} completed, {summary.failed:,} failed, {summary.rejected:,} rejected"
-    return f"{counts} in {format_seconds(summary.duration_s)}; {number(summary.running_mean)} running on average"
+    served = summary.served
+    counts = f"{served.completed:,} completed, {served.failed:,} failed, {served.rejected:,} rejected"
+    return f"{counts} in {format_seconds(served.duration_s)}; {number(summary.running_mean)} running on average"
 
 
 def _throughput(result: dict[str, Any]) -> str:
@@ -167,17 +170,22 @@ def _peak(result: dict[str, Any]) -> str:
     return f"{tokens} output tok/s; {result['max_concurrent_requests']:,} requests at once"
 
 
-def _goodput(summary: Summary, goodput: float) -> str:
-    share = goodput * summary.duration_s / summary.completed if summary.completed else math.nan
+def _goodput(served: Served, goodput: float) -> str:
+    share = ratio(goodput * served.duration_s, served.completed)
     return f"{number(goodput)} requests/s within every bound of the SLO, {_percent(share)} of the completed"
 
 
+def _drafts(acceptance: Acceptance) -> Iterator[tuple[str, str]]:
+    if acceptance.length is not None and acceptance.rate is not None:
+        accepted = f"{_percent(acceptance.rate / 100)} of the drafts accepted"
+        yield "Drafts", f"{number(acceptance.length)} tokens a verification; {accepted}"
+
+
 def _kv_cache(summary: Summary) -> str:
-    mean, peak = _percent(summary.kv_utilization_mean), _percent(summary.kv_utilization_peak)
-    hits = _percent(summary.prefix_hit_rate)
-    use = f"{mean} used on average, {peak} at most"
-    waste = "" if math.isnan(summary.kv_waste) else f", {_percent(summary.kv_waste)} of it empty"
-    return f"{use}{waste}; prefix hits {hits}; {summary.preemptions:,} preemptions"
+    kv = summary.kv
+    use = f"{_percent(kv.mean)} used on average, {_percent(kv.peak)} at most"
+    waste = "" if math.isnan(kv.waste) else f", {_percent(kv.waste)} of it empty"
+    return f"{use}{waste}; prefix hits {_percent(kv.prefix_hit_rate)}; {summary.preemptions:,} preemptions"
 
 
 def _fleet(fleet: FleetSummary) -> str:
@@ -217,19 +225,19 @@ def _pool(pool: PoolSummary) -> str:
 
 def _cost(summary: Summary, usd_per_mtok: float) -> str:
     priced = [(pool.name, pool.price) for pool in summary.pools if pool.price is not None]
-    if summary.price is not None or len(priced) == 1:
+    if summary.bill.price is not None or len(priced) == 1:
         at = f"at {priced[0][1].statement}"
     else:
         at = "; ".join(f"{name} at {price.statement}" for name, price in priced)
     return f"${number(usd_per_mtok)} per million output tokens {at}"
 
 
-def _energy(summary: Summary, joules: float) -> str:
+def _energy(bill: Bill, joules: float) -> str:
     text = f"{number(joules)} J per output token"
-    if summary.gpu_power_w is None or summary.facility_power_w is None:
+    if bill.gpu_power_w is None or bill.facility_power_w is None:
         return text
-    facility = f"{number(summary.facility_power_w / 1e3)} kW with servers and cooling"
-    return f"{text}; {number(summary.gpu_power_w)} W a GPU on average, {facility}"
+    facility = f"{number(bill.facility_power_w / 1e3)} kW with servers and cooling"
+    return f"{text}; {number(bill.gpu_power_w)} W a GPU on average, {facility}"
 
 
 def _group(group: GroupSummary) -> str:
@@ -248,9 +256,10 @@ def _fairness(summary: Summary) -> str:
 
 def _effort(summary: Summary) -> str:
     time = f"{format_seconds(summary.simulated_s)} in {format_seconds(summary.wall_s)}"
-    share = summary.iterations_in_strides / max(summary.engine_iterations, 1)
-    why = f": {summary.single_steps}" if summary.single_steps else ""
-    return f"{time}, {summary.engine_iterations:,} engine iterations, {_percent(share)} in strides{why}"
+    stepping = summary.stepping
+    share = stepping.in_strides / max(stepping.iterations, 1)
+    why = f": {stepping.why_single}" if stepping.why_single else ""
+    return f"{time}, {stepping.iterations:,} engine iterations, {_percent(share)} in strides{why}"
 
 
 def _percent(share: float) -> str:

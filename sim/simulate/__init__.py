@@ -12,9 +12,10 @@ import numpy as np
 
 from sim.cluster import Cluster
 from sim.experiment import Experiment
+from sim.metrics.context import RunContext
 from sim.metrics.instances import InstanceRows
 from sim.metrics.rows import RequestRows, StrideRows
-from sim.metrics.summary import RunContext, Summary, summarise
+from sim.metrics.summary import Summary, summarise
 from sim.metrics.transfers import TransferRows
 from sim.simulate.disaggregation import decided
 from sim.simulate.idle import idle_warnings, refuse_idle_admission

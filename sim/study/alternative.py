@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sim.metrics.slo import SLO
 from sim.search.cheapest import Cheapest
 from sim.simulate.prices import gpu_price
+from sim.slo import SLO
 from sim.study.decision import Decision
 from sim.study.laboratory import altered
 from sim.study.measure import Measured

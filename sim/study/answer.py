@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sim.metrics.slo import SLO
+from sim.slo import SLO
 from sim.study.alternative import Alternative, Dropped
 from sim.study.load import Unit
 from sim.study.measure import asked

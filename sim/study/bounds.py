@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.batch import Batch, Chunk
-from sim.metrics.slo import Clause
 from sim.simulate import Setup
+from sim.slo import Clause
 from sim.study.load import Lengths
 
 __all__ = ["Bounds"]

@@ -14,8 +14,8 @@ from typing import Any
 
 from sim.errors import InfeasibleError
 from sim.experiment import Experiment
-from sim.metrics.slo import SHARES, SLO
 from sim.search.capacity import Capacity
+from sim.slo import SHARES, SLO
 from sim.study.bisection import last_true
 from sim.study.decision import Decision
 from sim.study.doubt import NOMINAL, Doubt, deviates_of

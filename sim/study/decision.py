@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from sim.metrics.slo import SLO
+from sim.slo import SLO
 from sim.study.doubt import Doubt
 from sim.study.measure import Measured
 

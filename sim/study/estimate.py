@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from sim.batch import Batch, Chunk
-from sim.metrics.slo import SLO
 from sim.simulate import Setup
+from sim.slo import SLO
 from sim.study.bisection import last_true
 from sim.study.load import Lengths, Load
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sim.errors import did_you_mean
 from sim.experiment import Experiment
-from sim.metrics.slo import SLO
+from sim.slo import SLO
 from sim.study.laboratory import Laboratory, altered
 from sim.study.measure import Measured
 from sim.sweep import Settings

@@ -22,8 +22,8 @@ from sim.metrics.gaps import gaps_between
 from sim.metrics.latency import PERCENTILES, Distribution, Sample
 from sim.metrics.model_error import ModelError, with_model_error
 from sim.metrics.pools import PoolContext
-from sim.metrics.slo import SLO, Clause
 from sim.simulate import Result, simulate
+from sim.slo import SLO, Clause
 from sim.workload.arrivals.offline import OfflineArrivals
 
 __all__ = ["LATENCIES", "Measured", "asked", "measured"]
@@ -183,7 +183,7 @@ def _is_settled(result: Result) -> bool:
         return verdict == "offline"
     if verdict != "steady" or beginnings.slots_open_s is not None:
         return verdict == "steady"
-    return float(np.ptp(beginnings.begun_s)) >= _SHARE_OF_STARTS * result.summary.duration_s
+    return float(np.ptp(beginnings.begun_s)) >= _SHARE_OF_STARTS * result.summary.served.duration_s
 
 
 def asked(slo: SLO) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def money_of(experiment: Experiment, result: Result | None = None) -> Money:
         If no price of the accelerators is known, or an API is not, or nothing was answered that could cost anything.
     """
     result = result or simulate(experiment)
-    if not result.summary.completed:
+    if not result.summary.served.completed:
         raise experiment.error("workload", "no request was answered, so that there is nothing to price")
     full = saturated(experiment, result.pools)
     costs, notes = experiment.costs, list(_scaled_notes(result.pools))
@@ -210,9 +210,9 @@ def _rates(result: Result) -> Rates:
     ]
     busy = sum(weight for _, weight in shares)
     return Rates(
-        input_tok_s=summary.per_second(summary.input_tokens),
-        output_tok_s=summary.per_second(summary.output_tokens),
-        cached_tok_s=summary.per_second(summary.input_tokens) * min(summary.prefix_hit_rate, 1.0),
+        input_tok_s=summary.served.input_tok_s,
+        output_tok_s=summary.served.output_tok_s,
+        cached_tok_s=summary.served.input_tok_s * min(summary.kv.prefix_hit_rate, 1.0),
         prefill_share=sum(share * weight for share, weight in shares) / busy if busy else 0.0,
     )
 

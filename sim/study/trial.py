@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sim.experiment import Experiment
-from sim.metrics.slo import SLO
+from sim.slo import SLO
 from sim.study.decision import Decision, decide
 from sim.study.doubt import NOMINAL, Doubt
 from sim.study.laboratory import Laboratory, altered

@@ -10,9 +10,9 @@ import streamlit as st
 
 from sim.errors import ProfileError, SimError, UserError
 from sim.experiment import Experiment, defaults_used
-from sim.metrics.slo import SHARES
 from sim.profiles.library import Kind, load_engine, names
 from sim.simulate import ready_pools
+from sim.slo import SHARES
 from sim.ui.control import Control, Node, Section, Variants, proposed
 from sim.ui.state import State
 from sim.ui.text import plainly

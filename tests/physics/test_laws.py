@@ -51,10 +51,10 @@ def test_nothing_is_lost_and_times_are_times(cases, tmp_path):
 
 def nothing_is_lost(result: Result) -> None:
     summary, requests, strides = result.summary, result.requests, result.strides
-    assert summary.completed + summary.failed + summary.rejected == len(requests.request_id)
+    assert summary.served.completed + summary.served.failed + summary.served.rejected == len(requests.request_id)
     done = requests.completed
     assert (requests.emitted_tokens[done] == requests.output_tokens[done]).all()
-    assert summary.output_tokens == requests.output_tokens[done].sum()
+    assert summary.served.output_tokens == requests.output_tokens[done].sum()
     if not (requests.preemptions.any() or result.experiment.pools) and done.all():
         # Every prompt is computed once, but for what was cached; every answer but its first token by decodes.
         assert strides.prefill_tokens.sum() + requests.cached_tokens.sum() == requests.input_tokens.sum()
@@ -129,7 +129,7 @@ def slowdown(data: Data, folders: tuple[Path, Path]) -> float:
         return 0.0
     after = played(data, folders[1])
     assert after is not None
-    return after.summary.duration_s / before.summary.duration_s
+    return after.summary.served.duration_s / before.summary.served.duration_s
 
 
 def neighbour(data: Data, number: int) -> Data:
@@ -167,7 +167,7 @@ def test_fewer_requests_a_second_never_wait_longer(cases, tmp_path):
         closed = played(data, tmp_path)
         if closed is None or closed.setup.flags.scheduler.kind in ("static", "token_budget"):
             return  # these wait until enough have come
-        rate = 0.8 * closed.summary.completed / closed.summary.duration_s
+        rate = 0.8 * closed.summary.served.requests_per_s
         ttft_s = [mean_ttft_s(data, rate / by, tmp_path) for by in (1.0, slower)]
         if None not in ttft_s:
             assert ttft_s[1] <= ttft_s[0] * 1.02

@@ -12,7 +12,7 @@ from sim.simulate import simulate
 def morning(autoscaler="{kind: queue_depth, target: 40, max_replicas: 8}", cold_start_s=30):
     changes = (f"autoscaler={autoscaler}", f"lifecycle.cold_start_s={cold_start_s}", "workload.num_requests=15000")
     summary = simulate(load_experiment(ROOT / "experiments/autoscaling_day.yaml", changes)).summary
-    assert summary.completed == 15_000
+    assert summary.served.completed == 15_000
     return summary
 
 

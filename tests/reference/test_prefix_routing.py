@@ -33,7 +33,7 @@ def runs():
 
 
 def test_hits_rise_with_affinity(runs):
-    hits = {router: run.summary.prefix_hit_rate for router, run in runs.items()}
+    hits = {router: run.summary.kv.prefix_hit_rate for router, run in runs.items()}
     assert hits["round_robin"] < 0.08
     assert hits["prefix_affinity"] > 2.5 * hits["round_robin"]
     assert 1.5 * hits["round_robin"] < hits["kv_aware"] < hits["prefix_affinity"]

@@ -9,7 +9,7 @@ from sim.simulate import simulate
 def fleet_of(replicas):
     changes = (f"deployment.replicas={replicas}", "workload.num_requests=9000")
     summary = simulate(load_experiment(ROOT / "experiments/node_loss_at_peak.yaml", changes)).summary
-    assert summary.completed == 9000
+    assert summary.served.completed == 9000
     assert summary.fleet is not None
     assert summary.fleet.replica_losses == 1
     assert summary.fleet.retries > 0

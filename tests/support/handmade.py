@@ -4,7 +4,7 @@ import numpy as np
 
 from sim.metrics.pools import PoolContext
 from sim.metrics.rows import RequestRows, StrideLog, StrideRows
-from sim.metrics.summary import RunContext
+from sim.metrics.context import RunContext
 from sim.request import Status
 
 NEVER = float("nan")

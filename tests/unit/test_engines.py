@@ -27,7 +27,7 @@ def experiment(*overrides):
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_every_engine_serves_by_its_name(name):
-    assert simulate(experiment(f"engine.kind={name}")).summary.completed == 40
+    assert simulate(experiment(f"engine.kind={name}")).summary.served.completed == 40
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -117,12 +117,12 @@ def test_contiguous_room_is_one_block_a_request():
     assert contiguous.block_size == 4096
     assert contiguous.num_blocks == paged.num_blocks * paged.block_size // 4096
     assert not contiguous.prefix_caching
-    assert simulate(experiment("engine.kv_layout=contiguous")).summary.completed == 40
+    assert simulate(experiment("engine.kv_layout=contiguous")).summary.served.completed == 40
 
 
 def test_time_outs_of_the_server_are_in_the_experiment():
     result = simulate(experiment("engine.request_timeout_s=1 ms"))
-    assert result.summary.failed == 40
+    assert result.summary.served.failed == 40
     assert set(result.requests.reasons) == {"not answered within 0.001 s"}
 
 @pytest.mark.parametrize(("engine", "gpu"), [("vllm", "Ascend-910B3"), ("vllm", "Gaudi-3"), ("sglang", "Ascend-910B3")])

@@ -153,7 +153,7 @@ def _warning(text: str) -> None:
 def _cards(result: Result, values: dict[str, Any]) -> None:
     cost, energy = values["cost_usd_per_mtok_output"], values["energy_j_per_output_tok"]
     cards = {
-        "GPUs": (f"{result.summary.num_gpus:,}", "Accelerators of the whole deployment."),
+        "GPUs": (f"{result.summary.bill.num_gpus:,}", "Accelerators of the whole deployment."),
         "Tokens/s": (
             f"{values['output_throughput']:,.0f}",
             f"Output of all replicas. {_between(values, 'output_throughput', 'tokens/s')}",

@@ -6,7 +6,7 @@ from handmade import two_answers
 from pydantic import ValidationError
 
 from sim.metrics.latency import Sample
-from sim.metrics.slo import SLO
+from sim.slo import SLO
 
 
 def latencies(**times_s):

@@ -6,10 +6,10 @@ import pytest
 from handmade import NEVER, context_of, requests_of, strides_of, two_answers
 
 from sim.metrics.power import GpuPower
-from sim.metrics.slo import SLO
 from sim.metrics.summary import summarise
 from sim.profiles.prices import GpuPrice
 from sim.request import Status
+from sim.slo import SLO
 
 STATISTICS = ("mean", "median", "p90", "p95", "p99", "std")
 KEYS = [

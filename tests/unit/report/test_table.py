@@ -4,10 +4,10 @@ import pytest
 from handmade import completed, context_of, strides_of, two_answers
 
 from sim.metrics.power import GpuPower
-from sim.metrics.slo import SLO
 from sim.metrics.summary import summarise
 from sim.profiles.prices import GpuPrice
 from sim.report.table import print_table
+from sim.slo import SLO
 
 
 def printed(requests, strides, **changes):

@@ -4,9 +4,9 @@ import re
 
 from handmade import context_of, two_answers
 
-from sim.metrics.slo import SLO
 from sim.metrics.summary import summarise
 from sim.report.vllm import vllm_block
+from sim.slo import SLO
 
 BLOCK = """\
 ============ Serving Benchmark Result ============

@@ -38,5 +38,5 @@ def test_the_urgent_wait_less_if_the_scheduler_knows(order):
 
 def test_goodput_is_by_the_objectives_of_each_class():
     summary = result("priority")
-    assert summary.request_goodput == pytest.approx(sum(group.goodput for group in summary.groups.classes))
+    assert summary.served.goodput == pytest.approx(sum(group.goodput for group in summary.groups.classes))
     assert set(summary.as_dict()["classes"]) == {"urgent", "patient"}

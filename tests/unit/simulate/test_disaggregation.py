@@ -105,7 +105,7 @@ def test_both_sides_may_be_cut_differently():
     pools = "pools:\n  - {role: prefill, parallelism: {tp: 4}}\n  - {role: decode, parallelism: {dp: 2}, replicas: 2}\n"
     summary = simulate(experiment(HEAD + pools)).summary
     assert [pool.replicas for pool in summary.pools] == [1, 4]
-    assert summary.completed == 40
+    assert summary.served.completed == 40
 
 
 def test_each_model_has_prefill_and_decode_replicas_of_its_own():
@@ -119,7 +119,7 @@ pools:
     result = simulate(experiment(HEAD + pools))
     ends = set(zip(result.transfers.prefill_replica.tolist(), result.transfers.decode_replica.tolist(), strict=True))
     assert ends == {(0, 1), (2, 3)}
-    assert result.summary.completed == 40
+    assert result.summary.served.completed == 40
     a, b, c, d = (pool.completed for pool in result.summary.pools)
     assert (a, c) == (b, d)
 
@@ -127,7 +127,7 @@ pools:
 def test_one_model_may_be_served_whole_beside_another():
     pools = "pools: [{role: prefill, share: 0.5}, {role: decode}, {model: Qwen/Qwen3-8B, share: 0.5}]\n"
     result = simulate(experiment(HEAD + pools))
-    assert result.summary.completed == 40
+    assert result.summary.served.completed == 40
     assert 0 < len(result.transfers.request) < 40
 
 

@@ -42,7 +42,7 @@ def test_the_same_again():
 def test_cost_follows_instance_time():
     summary = result_of(SCALED).summary
     assert summary.fleet is not None
-    usd = summary.cost_usd_per_mtok_output * summary.output_tokens / 1e6
+    usd = summary.bill.usd_per_mtok_output * summary.served.output_tokens / 1e6
     assert usd == pytest.approx(2.0 * summary.fleet.gpu_hours, rel=0.01)  # hours from 0, tokens from the first arrival
     assert summary.fleet.gpu_hours < 4 * summary.simulated_s / 3600
 
@@ -98,7 +98,7 @@ def test_who_comes_while_there_is_no_replica_is_not_turned_away_but_starts_one()
     summary = simulate(experiment_of(parse_yaml(text + limited, "exp.yaml"))).summary
     assert summary.fleet is not None
     assert summary.fleet.ready_replicas_min == 0
-    assert summary.completed == 300
+    assert summary.served.completed == 300
 
 
 def test_no_replica_is_busy_for_longer_than_it_is_there():
@@ -114,9 +114,9 @@ def test_no_replica_is_busy_for_longer_than_it_is_there():
 def test_a_run_lasts_until_the_last_request_waited_in_vain():
     lost = "failures: {in_flight: fail, events: [{what: node, at_s: 1, for_s: 1 h}]}\n"
     summary = result_of(lost).summary
-    assert summary.failed + summary.rejected > 250
-    assert summary.num_gpus <= 2
-    assert summary.duration_s > 300  # gateway_timeout_s
+    assert summary.served.failed + summary.served.rejected > 250
+    assert summary.bill.num_gpus <= 2
+    assert summary.served.duration_s > 300  # gateway_timeout_s
 
 
 def test_users_without_a_pause_ask_again_at_once():
@@ -162,7 +162,7 @@ def test_waiting_for_the_first_request_makes_no_more_accelerators():
     late = HEAD.replace("kind: poisson, rate: 8", "kind: poisson, rate: 0.02").replace("300}", "2}")
     result = simulate(experiment_of(parse_yaml(late + "failures: {}\n", "exp.yaml")))
     assert result.requests.arrival_s.min() > 10
-    assert result.summary.num_gpus == pytest.approx(2)
+    assert result.summary.bill.num_gpus == pytest.approx(2)
 
 
 def test_a_run_in_which_no_replica_ever_serves_has_no_tokens_a_gpu():

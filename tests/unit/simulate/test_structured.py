@@ -88,4 +88,4 @@ def test_what_has_no_effect_is_said():
     assert any("engine.structured_output has no effect" in each for each in nobody.context.warnings)
     affine = simulate(experiment("cost_model={kind: affine, base_s: 0.01}"))
     assert any("structured output takes no time" in each for each in affine.context.warnings)
-    assert affine.summary.completed == 40
+    assert affine.summary.served.completed == 40

@@ -97,8 +97,8 @@ def test_times_of_a_client_that_gets_four_tokens_at_a_time():
 def test_most_iterations_are_taken_in_strides():
     asked = "{kind: eagle, num_speculative_tokens: 3, acceptance: 0.5}"
     summary = simulate(experiment(asked, output_tokens=2000)).summary
-    assert summary.iterations_in_strides > 0.99 * summary.engine_iterations
-    assert simulate(experiment("null", output_tokens=2000)).summary.acceptance_length is None
+    assert summary.stepping.in_strides > 0.99 * summary.stepping.iterations
+    assert simulate(experiment("null", output_tokens=2000)).summary.acceptance.length is None
 
 
 def test_a_verification_costs_more_than_a_decode_and_less_than_its_tokens():

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from sim.metrics.slo import SLO
+from sim.slo import SLO
 from sim.study.decision import decide
 from sim.study.doubt import NOMINAL, Doubt, deviates_of
 from sim.study.measure import Measured
