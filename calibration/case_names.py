@@ -9,8 +9,9 @@ from typing import Any
 from calibration.memory_cases import NotModelledError
 from calibration.serving_cases import ServingCase
 from sim.errors import ProfileError, did_you_mean
+from sim.profiles.folders import names
 from sim.profiles.layers import MoeMlp
-from sim.profiles.library import find, load_engine, load_hardware, names
+from sim.profiles.library import find, load_engine, load_hardware
 from sim.profiles.model import Model
 
 __all__ = ["gpu_name", "gpu_of", "is_moe", "kv_dtype", "model_name", "quantization", "version_of"]

@@ -16,7 +16,7 @@ from calibration.table import FlaggedRun
 from calibration.web.cases import ASSUMED, Compared, Imported, compare_cases, fit_cases, imported, shipped_example
 from calibration.web.charts import correlation_heat, fit_scatter, prediction_scatter, residual_chart
 from sim.errors import SimError
-from sim.profiles.library import names
+from sim.profiles.folders import names
 from sim.ui.charts.style import CONFIG
 from sim.ui.example import CHAT_70B
 from sim.ui.results import Kept

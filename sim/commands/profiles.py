@@ -9,7 +9,8 @@ from typing import get_args
 
 from sim.errors import ProfileError, SimError, did_you_mean
 from sim.profiles.describe import describe
-from sim.profiles.library import Kind, find, load, load_flags, load_model, names, profile_text
+from sim.profiles.folders import Kind, names
+from sim.profiles.library import find, load, load_flags, load_model, profile_text
 from sim.profiles.model_yaml import to_yaml
 from sim.report.flags import flags_page
 from sim.report.json import to_json

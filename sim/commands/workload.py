@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from sim.errors import ConfigError
-from sim.profiles.library import load_workload, names, profile_text
+from sim.profiles.folders import names
+from sim.profiles.library import load_workload, profile_text
 from sim.report import workload as report
 from sim.workload.questionnaire import Answers, workload_of
 from sim.yamlfile import read_yaml, validate

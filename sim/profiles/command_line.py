@@ -14,7 +14,8 @@ from typing import Any
 from sim.errors import ProfileError, did_you_mean
 from sim.profiles.engine import LATEST
 from sim.profiles.flags import FlagTable, ModelledFlag, spelling
-from sim.profiles.library import load_engine, load_flags, names
+from sim.profiles.folders import names
+from sim.profiles.library import load_engine, load_flags
 from sim.yamlfile import Document
 from sim.yamlfile.document import PathTuple
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import functools
 import importlib
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, cast
 
-import sim
 from sim.errors import ProfileError, did_you_mean
 from sim.paths import is_file, is_folder, located
 from sim.profiles.base import Profile
+from sim.profiles.folders import Kind, exact, folded, folders, name_in, names
 from sim.yamlfile import read_yaml, validate
 
 if TYPE_CHECKING:
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
     from sim.profiles.workload import WorkloadPreset
 
 __all__ = [
-    "Kind",
-    "exists",
     "find",
     "load",
     "load_all_to_all",
@@ -57,19 +54,11 @@ __all__ = [
     "load_power",
     "load_prices",
     "load_workload",
-    "names",
-    "profile_files",
     "profile_text",
 ]
 
 _MOST_WORDS = 5
 _ALIASES = re.compile(r"^aliases: \[(.*?)\]", re.MULTILINE | re.DOTALL)
-
-Kind = Literal[
-    "hardware", "models", "engines", "flags", "grammars", "workloads", "prices", "apis", "languages",
-    "calibrated/hardware", "calibrated/engines", "calibrated/errors", "calibrated/all_to_all",
-    "calibrated/links", "calibrated/power",
-]
 
 _CLASSES: dict[Kind, tuple[str, str]] = {
     "hardware": ("sim.profiles.hardware", "Hardware"),
@@ -185,12 +174,6 @@ def load_error_table(name: str, beside: Path | None = None) -> ErrorTable:
     return cast("ErrorTable", load("calibrated/errors", name, beside))
 
 
-def names(kind: Kind, beside: Path | None = None) -> list[str]:
-    """Return the names of all profiles of *kind*, without aliases, in alphabetical order."""
-    found = {_name(path, folder) for folder in _folders(kind, beside) for path in folder.rglob("*.yaml")}
-    return sorted(found, key=str.casefold)
-
-
 def find(kind: Kind, name: str, beside: Path | None = None) -> Path:
     """Return the file of a profile, or the path that *name* is (for a model, also a folder or a JSON file).
 
@@ -205,11 +188,6 @@ def find(kind: Kind, name: str, beside: Path | None = None) -> Path:
     if path is None:
         raise ProfileError(f"no profile {name!r} in {kind}{_suggestion(kind, name, beside)}")
     return path
-
-
-def exists(kind: Kind, name: str, beside: Path | None = None) -> bool:
-    """Tell whether there is a profile of this very *name*."""
-    return any(is_file(folder / f"{name}.yaml") for folder in _folders(kind, beside))
 
 
 def profile_text(kind: Kind, name: str, beside: Path | None = None) -> str:
@@ -249,58 +227,19 @@ def _read(kind: Kind, path: Path, modified_ns: int) -> Profile:
     return profile
 
 
-def profile_files(beside: Path | None = None) -> list[Path]:
-    """Return every file that some name may mean, the user's own and the program's."""
-    return [path for root in _roots(beside) for path in sorted(root.rglob("*.yaml"))]
-
-
-def _folders(kind: Kind, beside: Path | None) -> list[Path]:
-    return [root / kind for root in _roots(beside)]
-
-
-def _roots(beside: Path | None) -> tuple[Path, ...]:
-    return _roots_in(beside, os.getcwd())
-
-
-@functools.cache
-def _roots_in(beside: Path | None, current: str) -> tuple[Path, ...]:
-    package = Path(sim.__file__).parent
-    installed, checkout = package / "_profiles", package.parent / "profiles"
-    own = [beside / "profiles"] if beside else []
-    roots = [*own, Path(current, "profiles"), installed if installed.is_dir() else checkout]
-    return tuple(dict.fromkeys(roots))
-
-
-def _name(path: Path, folder: Path) -> str:
-    return path.relative_to(folder).with_suffix("").as_posix()
-
-
-def _folded(text: str) -> str:
-    return re.sub(r"[ _-]+", "-", text).casefold()
-
-
 def _matches(kind: Kind, name: str, beside: Path | None) -> Iterator[Path]:
     """Yield the profiles called *name*, by name before by alias, the user's own before the program's."""
-    if exact := _exact(kind, name, beside):
-        yield exact
-    wanted = _folded(name)
-    files = [(folder, path) for folder in _folders(kind, beside) for path in sorted(folder.rglob("*.yaml"))]
-    yield from (path for folder, path in files if _folded(_name(path, folder)) == wanted)
+    if found := exact(kind, name, beside):
+        yield found
+    wanted = folded(name)
+    files = [(folder, path) for folder in folders(kind, beside) for path in sorted(folder.rglob("*.yaml"))]
+    yield from (path for folder, path in files if folded(name_in(folder, path)) == wanted)
     for _, path in files:
         # Only a file that has the word in it can have it as an alias; so few are read as YAML.
-        if wanted in _folded(path.read_text(encoding="utf-8", errors="replace")):
+        if wanted in folded(path.read_text(encoding="utf-8", errors="replace")):
             aliases = _read(kind, path, path.stat().st_mtime_ns).aliases
-            if wanted in map(_folded, aliases):
+            if wanted in map(folded, aliases):
                 yield path
-
-
-def _exact(kind: Kind, name: str, beside: Path | None) -> Path | None:
-    """Return the file that has just this *name* in the first folder there is; it spares listing the folders."""
-    folder = next((folder for folder in _folders(kind, beside) if folder.is_dir()), None)
-    if folder is None or Path(name).is_absolute() or ".." in Path(name).parts:
-        return None
-    path = folder / f"{name}.yaml"
-    return path if is_file(path) else None
 
 
 def _aliases_in(path: Path) -> list[str]:
@@ -315,6 +254,6 @@ def _suggestion(kind: Kind, name: str, beside: Path | None) -> str:
         return near
     aliases = [alias for profile in known for alias in _aliases_in(find(kind, profile, beside))]
     # "70B" is far from every name by its letters, and yet a word of many.
-    words = [profile for profile in known if f"-{_folded(name)}-" in f"-{_folded(profile)}-"]
+    words = [profile for profile in known if f"-{folded(name)}-" in f"-{folded(profile)}-"]
     named = f"; {', '.join(words[:_MOST_WORDS])} have it in the name" if words else ""
     return did_you_mean(name, aliases) or f"{named}; `python -m sim profiles list {kind}` shows all {len(known)}"

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, get_args
 from sim.errors import ConfigError, InfeasibleError, did_you_mean
 from sim.memory import Deployment, Limits, MemoryPlan, nearest_fits, plan, smallest_tp
 from sim.profiles.engine import split_version
+from sim.profiles.folders import names
 from sim.profiles.hardware import Hardware
-from sim.profiles.library import load_engine, load_hardware, load_model, names
+from sim.profiles.library import load_engine, load_hardware, load_model
 from sim.profiles.parallelism import MOST_RANKS, Parallelism
 from sim.profiles.quantization import Dtype, KvDtype, Quantization
 from sim.report.json import to_json

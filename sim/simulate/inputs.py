@@ -12,8 +12,9 @@ from sim.errors import UserError
 from sim.experiment import Experiment
 from sim.paths import is_file, is_folder, located
 from sim.profiles.calibrated import HardwareCalibration
+from sim.profiles.folders import Kind, exists
 from sim.profiles.huggingface.files import HEADER_LIMIT_BYTES
-from sim.profiles.library import Kind, exists, find, load, load_engine, load_hardware
+from sim.profiles.library import find, load, load_engine, load_hardware
 from sim.simulate.pools import experiments_of
 from sim.simulate.power import BOARDS
 from sim.simulate.prices import price_list

@@ -20,17 +20,16 @@ from sim.profiles.calibrated_engine import EngineConstants
 from sim.profiles.draft import Draft
 from sim.profiles.engine import Engine as EngineProfile
 from sim.profiles.engine import EngineVersion
+from sim.profiles.folders import exists, names
 from sim.profiles.hardware import Hardware
 from sim.profiles.layers import MoeMlp
 from sim.profiles.library import (
-    exists,
     load_all_to_all,
     load_calibrated_engine,
     load_calibrated_hardware,
     load_engine,
     load_hardware,
     load_model,
-    names,
 )
 from sim.profiles.model import Model
 from sim.scheduler import Scheduler

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 
 from sim.experiment import Experiment
 from sim.profiles.engine import LATEST, Engine, Serves
+from sim.profiles.folders import names
 from sim.profiles.hardware import Hardware
-from sim.profiles.library import load_engine, names
+from sim.profiles.library import load_engine
 from sim.profiles.model import Model
 from sim.profiles.quantization import PARTS, Dtype
 

@@ -13,7 +13,8 @@ from sim.metrics.model_error import ModelError, widest
 from sim.metrics.pools import PoolContext
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.profiles.calibrated_errors import ErrorRegime, ErrorTable, Load
-from sim.profiles.library import exists, load_calibrated_hardware, load_engine, load_error_table
+from sim.profiles.folders import exists
+from sim.profiles.library import load_calibrated_hardware, load_engine, load_error_table
 from sim.simulate.pools import ReadyPool
 from sim.simulate.setup import Setup
 

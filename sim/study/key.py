@@ -15,7 +15,8 @@ import numpy as np
 import sim
 from sim.experiment import Experiment
 from sim.paths import is_file, located
-from sim.profiles.library import find, profile_files
+from sim.profiles.folders import profile_files
+from sim.profiles.library import find
 from sim.simulate.inputs import file_hash, input_files
 
 __all__ = ["Keys"]

@@ -1,41 +1,27 @@
-"""One run, judged in its steady part: what a search asks of it.
-
-A run starts empty and ends with a drain, both easier than what lies between them; and a closed loop begins with all its
-users at once. So the objectives count requests that arrive after the warm-up, after every user has had a turn, and not
-so late that the drain helps them. A request without an answer is later than any bound.
-"""
+"""One run, judged in its steady part: what a search asks of it."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sim.errors import UserError
 from sim.experiment import Experiment
-from sim.metrics.gaps import gaps_between
-from sim.metrics.latency import PERCENTILES, Distribution, Sample
 from sim.metrics.model_error import ModelError, with_model_error
 from sim.metrics.pools import PoolContext
 from sim.simulate import Result, simulate
 from sim.slo import SLO, Clause
+from sim.study.window import LATENCIES, Window
 from sim.workload.arrivals.offline import OfflineArrivals
 
-__all__ = ["LATENCIES", "Measured", "asked", "measured"]
+__all__ = ["Measured", "asked", "measured"]
 
-Floats = NDArray[np.float64]
-
-LATENCIES = ("ttft", "tpot", "itl", "e2el")
 _FACTORS = (*LATENCIES, "throughput")
-_BATCHES = 10
-_SETTLED = 2.0  # starts of a closed loop are over after this many times the ramp
 _SHARE_OF_STARTS = 0.5
-_FEWEST = 0.4  # share of the requests that must be left to judge by
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +124,7 @@ def measured(experiment: Experiment) -> Measured:
         As `simulate` does.
     """
     result = simulate(experiment)
-    window = _Window.of(result)
+    window = Window.of(result)
     if not window.count:
         raise UserError("no request was answered", file=experiment.document.file)
     error = result.context.model_error
@@ -199,134 +185,3 @@ def _rent(pools: Sequence[PoolContext]) -> float | None:
 
 def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """The steady part of a run: the *chosen* requests by rising arrival, and when it begins and ends [s]."""
-
-    result: Result
-    chosen: NDArray[np.int64]
-    from_s: float
-    to_s: float
-
-    @classmethod
-    def of(cls, result: Result) -> _Window:
-        requests, arrival_s = result.requests, result.requests.arrival_s
-        order = np.argsort(arrival_s, kind="stable")
-        last_s = float(arrival_s[order[-1]])
-        from_s = max(result.summary.steadiness.warm_up_s, _start_s(result))
-        to_s = last_s - _mean(requests.e2e_s)
-        chosen = order[(arrival_s[order] >= from_s) & (arrival_s[order] <= to_s)]
-        if len(chosen) < _FEWEST * len(order) or to_s <= from_s:  # offline, or overloaded all the way
-            return cls(result, order, float(arrival_s[order[0]]), max(last_s, result.summary.simulated_s))
-        return cls(result, chosen, from_s, to_s)
-
-    @property
-    def count(self) -> int:
-        return int(self.answered.sum())
-
-    @property
-    def answered(self) -> NDArray[np.bool_]:
-        return self.result.requests.completed[self.chosen]
-
-    def per_second(self, amount: float) -> float:
-        return float(amount) / (self.to_s - self.from_s)
-
-    def statistics(self) -> Iterator[tuple[str, float]]:
-        """Yield mean and percentiles of the answered requests under their public keys [ms]."""
-        for latency in LATENCIES:
-            times = self._distribution(latency)
-            yield f"mean_{latency}_ms", 1e3 * times.mean_s
-            for prefix, percent in PERCENTILES.items():
-                yield f"{prefix}_{latency}_ms", 1e3 * times.percentile(percent)
-
-    def _distribution(self, latency: str) -> Distribution:
-        if latency == "itl":
-            return gaps_between(self.result.strides, self.from_s, self.to_s)
-        return Sample.of(self._times_s(latency)[self.answered])
-
-    @property
-    def slo(self) -> SLO:
-        return self.result.experiment.slo or SLO({})
-
-    def shares(self) -> Iterator[tuple[str, float]]:
-        """Yield the share that is found for each objective on one."""
-        ratio = self.slo.worst_ratio(self.result.requests)[self.chosen]
-        found = {"goodput": (ratio <= 1).mean(), "availability": self.answered.mean()}
-        yield from ((name, float(found[name])) for name in self.slo.shares)
-
-    def values_s(self) -> Iterator[tuple[str, float]]:
-        """Yield the value of each objective by its name."""
-        yield from ((clause.name, self.value_s(clause)) for clause in self.slo.clauses)
-        for name, share in self.slo.shares.items():
-            answered = float(self.answered.mean()) >= share
-            yield name, self._goodput_ratio(share) if name == "goodput" else 0.0 if answered else math.inf
-
-    def errors(self) -> Iterator[tuple[str, float | None]]:
-        """Yield the standard error of the logarithm of each of them; None where it is not known."""
-        yield from ((clause.name, self.error(clause)) for clause in self.slo.clauses)
-        yield from ((name, None) for name in self.slo.shares)
-
-    def _goodput_ratio(self, share: float) -> float:
-        """Return the least factor on all bounds with which that *share* of the requests is within them."""
-        ratio = np.sort(self.slo.worst_ratio(self.result.requests)[self.chosen])
-        return float(ratio[max(math.ceil(share * len(ratio)) - 1, 0)])
-
-    def value_s(self, clause: Clause) -> float:
-        """Return the percentile that the *clause* asks for [s]; 0 if there is none, since answers have one token."""
-        if clause.latency == "itl":
-            return _percentile(self._distribution("itl"), 0, clause.percent)
-        return self._percentile(clause, slice(None))
-
-    def error(self, clause: Clause) -> float | None:
-        """Return the standard error of the logarithm of `value_s`, from batches that follow each other."""
-        batches_s = self._gap_batches(clause) if clause.latency == "itl" else self._batches(clause)
-        if not batches_s or not all(math.isfinite(value) and value > 0 for value in batches_s):
-            return None
-        return float(np.std(np.log(batches_s), ddof=1)) / math.sqrt(len(batches_s))
-
-    def _batches(self, clause: Clause) -> list[float]:
-        parts = np.array_split(np.arange(len(self.chosen)), _BATCHES)
-        if len(parts[-1]) * (1 - clause.percent / 100) < 1:
-            return []
-        return [self._percentile(clause, part) for part in parts]
-
-    def _gap_batches(self, clause: Clause) -> list[float]:
-        edges_s = np.linspace(self.from_s, self.to_s, _BATCHES + 1).tolist()
-        parts = (gaps_between(self.result.strides, *pair) for pair in itertools.pairwise(edges_s))
-        return [_percentile(gaps, 0, clause.percent) for gaps in parts]
-
-    def _percentile(self, clause: Clause, part: slice | NDArray[np.int64]) -> float:
-        answered = self.answered[part]
-        times_s = self._times_s(clause.latency)[part][answered]
-        return _percentile(Sample.of(times_s), int((~answered).sum()), clause.percent)
-
-    def _times_s(self, latency: str) -> Floats:
-        requests = self.result.requests
-        times_s: Floats = {"ttft": requests.ttft_s, "tpot": requests.tpot_s, "e2el": requests.e2e_s}[latency]
-        return times_s[self.chosen]
-
-
-def _percentile(times: Distribution, unanswered: int, percent: float) -> float:
-    """Return the *percent* percentile of *times* and as many infinite ones [s]; 0 of none."""
-    if not times.count:
-        return math.inf if unanswered else 0.0
-    rank = (times.count + unanswered - 1) * percent / 100
-    if math.ceil(rank) >= times.count:
-        return math.inf if unanswered else times.percentile(100)
-    return times.percentile(100 * rank / (times.count - 1)) if times.count > 1 else times.percentile(0)
-
-
-def _start_s(result: Result) -> float:
-    """Return when the users of a closed loop have begun and had a turn each [s]; 0 of an open one."""
-    slots_s = result.beginnings.slots_open_s
-    if slots_s is None:
-        return 0.0
-    turn = np.sort(result.requests.arrival_s)[: len(slots_s) + 1][-1]
-    return max(_SETTLED * float(slots_s.max()), float(turn))
-
-
-def _mean(times_s: Floats) -> float:
-    known_s = times_s[~np.isnan(times_s)]
-    return float(known_s.mean()) if len(known_s) else 0.0

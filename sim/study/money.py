@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sim.errors import ProfileError, did_you_mean
 from sim.experiment import Experiment
-from sim.metrics.pools import PoolSummary
-from sim.profiles.apis import ApiPrice, from_genai_prices
-from sim.profiles.library import load_apis, names
-from sim.profiles.prices import CardPrice, GpuPrice
 from sim.simulate import Result, simulate
 from sim.simulate.pools import ReadyPool
-from sim.simulate.prices import gpu_price, purchase_price, reserved_price
 from sim.simulate.time_use import prefill_share
+from sim.study.bills import bills_of, fleet_of
+from sim.study.offers import hybrid_of, offers_for
 from sim.study.saturation import saturated
-from sim.tco.api import ApiBill, api_bill, api_usd, break_even_mtok, hybrid_usd, published_rule
-from sim.tco.bill import Bill, bought, rented
-from sim.tco.costs import Costs
+from sim.tco.api import ApiBill, api_bill, published_rule
+from sim.tco.bill import Bill
 from sim.tco.month import Fleet, Month, Rates, load_factor
 
 __all__ = ["Money", "money_of"]
@@ -149,16 +144,13 @@ def money_of(experiment: Experiment, result: Result | None = None) -> Money:
     full = saturated(experiment, result.pools)
     costs, notes = experiment.costs, list(_scaled_notes(result.pools))
     load, load_from = _load(experiment)
-    fleet, rates = _fleet(result, costs), _rates(result)
+    fleet, rates = fleet_of(result, costs), _rates(result)
     month = Month.at(rates, load, fleet, costs)
-    bills = tuple(sorted(_bills(experiment, result, fleet, month, notes), key=lambda bill: bill.total_usd))
+    bills = tuple(sorted(bills_of(experiment, result, fleet, month, notes), key=lambda bill: bill.total_usd))
     if not bills:
         raise experiment.error("prices", f"give gpu_hour_usd: no price of {experiment.deployment.gpu} is known")
     own_usd = bills[0].total_usd
-    apis = tuple(
-        api_bill(name, price, own_usd, month, costs)
-        for name, price in _apis(experiment, notes)
-    )
+    apis = tuple(api_bill(name, price, own_usd, month, costs) for name, price in offers_for(experiment, notes))
     return Money(
         experiment=experiment,
         rates=rates,
@@ -169,7 +161,7 @@ def money_of(experiment: Experiment, result: Result | None = None) -> Money:
         saturated=None if full is None else _rates(full),
         bills=bills,
         apis=apis,
-        hybrid=_hybrid(experiment, own_usd, month),
+        hybrid=hybrid_of(experiment, own_usd, month),
         notes=tuple(notes),
     )
 
@@ -182,24 +174,6 @@ def _load(experiment: Experiment) -> tuple[float, str]:
         return 1.0, f"the {arrivals.kind} arrivals themselves"
     shape = "costs.hourly_rate" if "hourly_rate" in costs.model_fields_set else "a university's day (RAGPulse)"
     return load_factor(costs.hourly_rate), f"mean over peak hour of {shape}, the experiment being the peak"
-
-
-def _fleet(result: Result, costs: Costs) -> Fleet:
-    """Return the accelerators of all pools with their spare ones, which stand idle."""
-    gpus, limit_w, idle_w, busy_w = 0, 0.0, 0.0, 0.0
-    known = True
-    for pool, summary in zip(result.pools, result.summary.pools, strict=True):
-        deployment = pool.experiment.deployment
-        own = pool.most_wanted * deployment.parallelism.gpus
-        spare = costs.spare_replicas * deployment.parallelism.gpus
-        gpus += own + spare
-        if summary.power is None or summary.power_w is None or pool.setup.hardware.tdp_w is None:
-            known = False
-            continue
-        limit_w += (own + spare) * pool.setup.hardware.tdp_w
-        idle_w += (own + spare) * summary.power.idle_w
-        busy_w += summary.power_w + max(own + spare - summary.num_gpus, 0) * summary.power.idle_w
-    return Fleet(gpus, limit_w, idle_w, busy_w) if known else Fleet(gpus)
 
 
 def _rates(result: Result) -> Rates:
@@ -217,98 +191,9 @@ def _rates(result: Result) -> Rates:
     )
 
 
-_Price = Callable[[Experiment], GpuPrice | CardPrice | None]
-
-
-def _bills(
-    experiment: Experiment, result: Result, fleet: Fleet, month: Month, notes: list[str]
-) -> Iterator[Bill]:
-    costs = experiment.costs
-    for scheme, price in (("rent", gpu_price), ("reserved", reserved_price)):
-        if (found := _together(result, price, costs, notes, scheme)) is not None:
-            yield rented(scheme, found[1], found[0], costs)
-    found = _together(result, purchase_price, costs, notes, "purchase")
-    if found is None:
-        return
-    try:
-        yield bought(found[1], found[0], fleet, month, experiment.prices.electricity_usd_per_kwh, costs)
-    except ValueError as problem:
-        notes.append(f"no bill for purchase: {problem}")
-
-
-def _together(
-    result: Result, price: _Price, costs: Costs, notes: list[str], scheme: str
-) -> tuple[float, str] | None:
-    """Return the price of all accelerators of the pools, and its origin; None, with a note, if one has no price."""
-    usd, terms = 0.0, []
-    for pool, summary in zip(result.pools, result.summary.pools, strict=True):
-        found = price(pool.experiment)
-        if found is None:
-            notes.append(f"no bill for {scheme}: no such price of {pool.setup.hardware.name} is known")
-            return None
-        gpus = _paid_gpus(pool, summary, costs, scheme)
-        usd += gpus * (found.usd if isinstance(found, CardPrice) else found.usd_per_hour)
-        terms.append(f"{f'{gpus:,.2f}'.removesuffix('.00')} x {pool.setup.hardware.name} at {found.statement}")
-    return usd, "; ".join(terms)
-
-
-def _paid_gpus(pool: ReadyPool, summary: PoolSummary, costs: Costs, scheme: str) -> float:
-    """Return how many accelerators of *pool* are paid for: who rents gives back what an autoscaler switches off."""
-    gpus = pool.experiment.deployment.parallelism.gpus
-    scaled = scheme == "rent" and pool.experiment.autoscaler is not None
-    return (summary.num_gpus if scaled else pool.most_wanted * gpus) + costs.spare_replicas * gpus
-
-
 def _scaled_notes(pools: Sequence[ReadyPool]) -> Iterator[str]:
     if any(pool.experiment.autoscaler is not None for pool in pools):
         yield (
             "rent is of the accelerators that the autoscaler kept under the experiment's load, on average, all month;"
             " the other schemes pay for the most that it may have"
         )
-
-
-def _apis(experiment: Experiment, notes: list[str]) -> Iterator[tuple[str, ApiPrice]]:
-    """Yield the user's own prices, the published ones for the model, and those that are asked for."""
-    costs, listed = experiment.costs, list[str]()
-    yield from costs.apis.items()
-    try:
-        offers = load_apis(experiment.model, experiment.folder)
-        listed = [offer.title for offer in offers.offers]
-        yield from ((offer.title, offer) for offer in offers.offers)
-        notes.append(f"API prices of {offers.date}: {offers.sources['all']}")
-    except ProfileError as problem:
-        if problem.file is not None:
-            raise
-        notes.append(f"no published API price of {experiment.model}: give your own in costs.apis")
-    for title in costs.compare:
-        if title not in listed:
-            yield title, _api(experiment, title, "costs.compare")
-
-
-def _api(experiment: Experiment, title: str, path: str) -> ApiPrice:
-    """Return the price that is called *title*; raise `ConfigError` where nobody knows it."""
-    if title in experiment.costs.apis:
-        return experiment.costs.apis[title]
-    known: dict[str, ApiPrice] = {}
-    for name in names("apis", experiment.folder):
-        known |= {offer.title: offer for offer in load_apis(name, experiment.folder).offers}
-    price = known.get(title) or from_genai_prices(title)
-    if price is None:
-        raise experiment.error(path, f"no API price {title!r} is known{did_you_mean(title, list(known))}")
-    return price
-
-
-def _hybrid(experiment: Experiment, own_usd: float, month: Month) -> dict[str, Any] | None:
-    hybrid, premium = experiment.costs.hybrid, experiment.costs.compliance_premium
-    if hybrid is None:
-        return None
-    price = _api(experiment, hybrid.api, "costs.hybrid.api")
-    all_there = api_usd(month, price, premium)
-    even = break_even_mtok(own_usd, month, price, premium)
-    return {
-        "api": hybrid.api,
-        "share": hybrid.share,
-        "total_usd": hybrid_usd(own_usd, month, price, hybrid.share, premium),
-        "all_at_api_usd": all_there,
-        "break_even_mtok": even / (1 - hybrid.share) if hybrid.share < 1 else None,
-    }

@@ -10,15 +10,15 @@ import streamlit as st
 
 from sim.errors import ProfileError, SimError, UserError
 from sim.experiment import Experiment, defaults_used
-from sim.profiles.library import Kind, load_engine, names
+from sim.profiles.folders import Kind, names
+from sim.profiles.library import load_engine
 from sim.simulate import ready_pools
-from sim.slo import SHARES
 from sim.ui.control import Control, Node, Section, Variants, proposed
 from sim.ui.state import State
 from sim.ui.text import plainly
-from sim.units import parse
+from sim.ui.values import default_word, help_of, markdown, plain_number, si_number, step_of, word
 
-__all__ = ["Drawing", "draw_objectives", "used_values"]
+__all__ = ["Drawing", "used_values"]
 
 _PROFILES: dict[str, Kind] = {
     "model": "models",
@@ -33,12 +33,6 @@ _PROFILES: dict[str, Kind] = {
 _OF_ONE_ENGINE = ("engine.version", "engine.scheduler", "engine.calibration")
 """Fields that mean nothing to another engine, and are left open when it is changed."""
 _DEGREES = [2**power for power in range(8)]
-_OBJECTIVES = ("ttft_p95", "tpot_p95", "e2e_p95")
-_SHARES_MEAN = {
-    "goodput": "Share of all requests that are within every bound; empty: no objective.",
-    "availability": "Share of all requests that are answered in full; empty: no objective.",
-}
-_LATENCIES = {"ttft": "Time to first token", "tpot": "Time per output token", "itl": "Inter-token", "e2e": "End to end"}
 
 
 @dataclass
@@ -140,9 +134,9 @@ class Drawing:
             node.label,
             options,
             options.index(kind) if kind in options else 0,
-            format_func=lambda option: _default(used) if option is None else option,
+            format_func=lambda option: default_word(used) if option is None else option,
             key=key,
-            help=_help(node.help, node.models, kind or used),
+            help=help_of(node.help, node.models, kind or used),
             on_change=self._writer(node.path, key, chosen),
         )
         self.complain(f"{node.path}.kind")
@@ -193,9 +187,9 @@ class Drawing:
             control.label,
             options,
             options.index(value),
-            format_func=lambda option: _default(used) if option is None else _word(option),
+            format_func=lambda option: default_word(used) if option is None else word(option),
             key=key,
-            help=_written(control.help),
+            help=markdown(control.help),
             on_change=self._writer(control.path, key, lambda choice: choice),
         )
 
@@ -209,13 +203,13 @@ class Drawing:
             list(dict.fromkeys((*(choices or []), *value))),
             value,
             key=key,
-            help=_written(control.help),
+            help=markdown(control.help),
             placeholder=", ".join(map(str, used)) if used else "default",
             on_change=self._writer(control.path, key, lambda chosen: list(chosen) or None),
         )
 
     def _number(self, control: Control) -> None:
-        whole, value = control.form == "whole", _number(self.state.value(control.path))
+        whole, value = control.form == "whole", si_number(self.state.value(control.path))
         convert: type = int if whole else float
         key = self._key(control.path, control.form)
         used = self._used(control)
@@ -225,12 +219,12 @@ class Drawing:
             None if control.low is None or not inside else convert(control.low),
             None if control.high is None or not inside else convert(control.high),
             None if value is None else convert(value),
-            step=1 if whole else _step(value if value is not None else used),
+            step=1 if whole else step_of(value if value is not None else used),
             format="%d" if whole else "%g",
             key=key,
-            help=_written(control.help),
+            help=markdown(control.help),
             placeholder=None if used is None else f"{used:,}" if isinstance(used, int | float) else str(used),
-            on_change=self._writer(control.path, key, _plain_number),
+            on_change=self._writer(control.path, key, plain_number),
         )
 
     def _text(self, control: Control) -> None:
@@ -241,7 +235,7 @@ class Drawing:
             "" if value is None else str(value),
             max_chars=200,
             key=key,
-            help=_written(control.help),
+            help=markdown(control.help),
             placeholder=None if used in (None, "") else str(used),
             on_change=self._writer(control.path, key, lambda text: text.strip() or None),
         )
@@ -280,110 +274,5 @@ def used_values(experiment: Experiment | None) -> dict[str, Any]:
     return used | {"engine.scheduler": flags.scheduler.kind}
 
 
-def draw_objectives(drawing: Drawing) -> None:
-    """Draw the SLO: bounds of the usual objectives and of those that are written [ms], and shares [%]."""
-    written = drawing.state.value("slo") or {}
-    drawing.drawn.add("slo")
-    latencies = [name for name in dict.fromkeys((*_OBJECTIVES, *written)) if name not in SHARES]
-    for name in latencies:
-        metric, _, percent = name.partition("_p")
-        label = f"{_LATENCIES.get(metric, metric)}, p{percent} [ms]"
-        about = f"{percent} % of the requests are to be within it; empty: no objective."
-        bound_s = _number(written.get(name))
-        shown = None if bound_s is None else float(f"{1e3 * bound_s:.12g}")
-        _draw_objective(drawing, name, label, about, shown, None, lambda bound: f"{bound:g} ms")
-    for name in SHARES:
-        share = _number(written.get(name))
-        shown = None if share is None else float(f"{100 * share:.12g}")
-        label = f"{name.capitalize()}, at least [%]"
-        about = _SHARES_MEAN[name]
-        _draw_objective(drawing, name, label, about, shown, 100.0, lambda percent: float(f"{percent / 100:.12g}"))
-    drawing.complain("slo")
-
-
-def _draw_objective(
-    drawing: Drawing,
-    name: str,
-    label: str,
-    about: str,
-    value: float | None,
-    high: float | None,
-    written: Callable[[float], Any],
-) -> None:
-    """Draw one objective of the SLO, which *written* writes as the experiment has it."""
-    state = drawing.state
-    key = f"slo.{name}|{state.generation}|{state.name}"
-
-    def write() -> None:
-        chosen = st.session_state[key]
-        state.set(f"slo.{name}", None if chosen is None else written(chosen))
-
-    st.number_input(
-        label,
-        0.0,
-        high if high is None or value is None or value <= high else None,
-        value,
-        step=_step(value),
-        format="%g",
-        key=key,
-        placeholder="no objective",
-        help=about,
-        on_change=write,
-    )
-    drawing.complain(f"slo.{name}")
-
-
 def _is_within(control: Control, value: float) -> bool:
     return (control.low is None or control.low <= value) and (control.high is None or value <= control.high)
-
-
-def _default(used: Any) -> str:
-    return "default" if used in (None, "") else f"default: {_word(used)}"
-
-
-def _word(value: Any) -> str:
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
-
-
-def _written(description: str) -> str | None:
-    return description.replace("$", "\\$") or None
-
-
-def _help(text: str, models: Mapping[str, Any], kind: str | None) -> str | None:
-    """Return what a choice is for, and what the chosen policy does."""
-    about = (models[kind].__doc__ or "").strip().partition("\n\n")[0] if kind is not None and kind in models else ""
-    return _written("\n\n".join(part for part in (text, f"**{kind}**: {about}" if about else "") if part))
-
-
-def _number(value: Any) -> float | None:
-    """Return a number of the experiment in SI; None where there is none, or a text without a sense."""
-    if isinstance(value, bool) or value is None:
-        return None
-    if isinstance(value, int | float):
-        return value
-    for dimension in ("seconds", "bytes", "bytes/s"):
-        try:
-            return parse(str(value), dimension)
-        except ValueError:
-            continue
-    return None
-
-
-def _plain_number(value: float | None) -> float | None:
-    """Return whole numbers as such, so that links and files stay short."""
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
-
-
-def _step(value: Any) -> float:
-    """Return a step that changes *value* by about a tenth."""
-    if not isinstance(value, int | float) or value <= 0:
-        return 1.0
-    return (
-        float(f"{10 ** (len(str(int(value))) - 2):g}")
-        if value >= 10
-        else 1.0
-        if value >= 2
-        else 0.1
-        if value >= 0.2
-        else 0.01
-    )

@@ -7,7 +7,8 @@ import streamlit as st
 from sim.errors import UserError
 from sim.experiment import Experiment
 from sim.ui.control import at, form_of
-from sim.ui.form import Drawing, draw_objectives, used_values
+from sim.ui.form import Drawing, used_values
+from sim.ui.objectives import draw_objectives
 from sim.ui.state import State
 from sim.ui.uploading import draw_uploads
 

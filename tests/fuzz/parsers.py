@@ -74,7 +74,7 @@ def _experiments() -> list[bytes]:
 @functools.cache
 def _experiment_inventor() -> Inventor:
     from sim.experiment import Experiment
-    from sim.profiles.library import names
+    from sim.profiles.folders import names
 
     known = (*names("engines"), *names("workloads"), *names("hardware")[::6], *names("models")[::20])
     return Inventor(Experiment.model_json_schema(by_alias=True), known)

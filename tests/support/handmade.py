@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from sim.metrics.context import RunContext
 from sim.metrics.pools import PoolContext
 from sim.metrics.rows import RequestRows, StrideLog, StrideRows
-from sim.metrics.context import RunContext
 from sim.request import Status
 
 NEVER = float("nan")

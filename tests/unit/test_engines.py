@@ -5,7 +5,8 @@ from overridden import overridden
 
 from sim.errors import ConfigError
 from sim.policy import kinds_of
-from sim.profiles.library import load_engine, load_hardware, load_model, names
+from sim.profiles.folders import names
+from sim.profiles.library import load_engine, load_hardware, load_model
 from sim.scheduler import Scheduler
 from sim.simulate import prepare, simulate
 

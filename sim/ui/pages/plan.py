@@ -14,8 +14,9 @@ from sim.ui import results
 from sim.ui.answers import capacity, cheapest, pareto, sensitivity
 from sim.ui.control import at, form_of
 from sim.ui.example import PLAN_70B
-from sim.ui.form import Drawing, draw_objectives
+from sim.ui.form import Drawing
 from sim.ui.frame import draw_framed
+from sim.ui.objectives import draw_objectives
 from sim.ui.uploading import draw_uploads
 from sim.ui.waiting import instead, refused, result_of
 

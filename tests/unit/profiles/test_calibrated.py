@@ -11,8 +11,9 @@ from sim.cost.accelerator import Accelerator
 from sim.cost.allreduce import AllReduce
 from sim.cost.operation import Work
 from sim.profiles.calibrated import Constant, HardwareCalibration
+from sim.profiles.folders import names
 from sim.profiles.layers import DenseMlp, GroupedAttention, Layers
-from sim.profiles.library import load_calibrated_hardware, load_hardware, names
+from sim.profiles.library import load_calibrated_hardware, load_hardware
 from sim.profiles.model import Model
 
 ACCELERATORS = names("hardware")

@@ -6,7 +6,8 @@ import pytest
 
 from sim.errors import ProfileError
 from sim.profiles.engine import Engine, EngineVersion, split_version
-from sim.profiles.library import load_engine, load_hardware, names
+from sim.profiles.folders import names
+from sim.profiles.library import load_engine, load_hardware
 from sim.profiles.quantization import Quantization
 
 VLLM = load_engine("vllm")

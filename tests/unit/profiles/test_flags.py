@@ -14,7 +14,8 @@ from sim.errors import ConfigError
 from sim.experiment import Experiment, experiment_of
 from sim.profiles.command_line import fields_of, ignored
 from sim.profiles.flags import spelling
-from sim.profiles.library import load_engine, load_flags, names
+from sim.profiles.folders import names
+from sim.profiles.library import load_engine, load_flags
 from sim.report.flags import flags_page
 from sim.simulate import ready_pools, simulate
 from sim.study.laboratory import altered

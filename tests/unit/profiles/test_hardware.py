@@ -6,8 +6,9 @@ import re
 import pytest
 from conftest import SHARED
 
+from sim.profiles.folders import names
 from sim.profiles.hardware import Hardware
-from sim.profiles.library import load, load_calibrated_hardware, load_hardware, names
+from sim.profiles.library import load, load_calibrated_hardware, load_hardware
 from sim.units import GIB
 
 ALL = names("hardware")

@@ -6,7 +6,8 @@ import pytest
 
 import sim
 from sim.errors import ProfileError
-from sim.profiles.library import find, load_engine, load_hardware, load_model, names, profile_text
+from sim.profiles.folders import names
+from sim.profiles.library import find, load_engine, load_hardware, load_model, profile_text
 
 PROJECT = Path(__file__).resolve().parents[3] / "profiles"
 

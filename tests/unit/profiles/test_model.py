@@ -3,8 +3,9 @@
 import pytest
 
 from sim.profiles.describe import describe
+from sim.profiles.folders import names
 from sim.profiles.layers import DenseMlp, GroupedAttention, LatentAttention, Layers, LinearAttention, MoeMlp
-from sim.profiles.library import load_model, names
+from sim.profiles.library import load_model
 from sim.profiles.model import Model
 from sim.profiles.model_yaml import to_yaml
 from sim.profiles.quantization import Quantization

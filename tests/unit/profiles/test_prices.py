@@ -6,7 +6,8 @@ import pytest
 
 from sim.errors import ConfigError
 from sim.experiment import load_experiment
-from sim.profiles.library import load_hardware, load_prices, names
+from sim.profiles.folders import names
+from sim.profiles.library import load_hardware, load_prices
 from sim.profiles.prices import RENTED
 from sim.simulate import simulate
 from sim.simulate.prices import gpu_price

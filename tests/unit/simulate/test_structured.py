@@ -4,7 +4,8 @@ import pytest
 from overridden import overridden
 
 from sim.errors import ConfigError
-from sim.profiles.library import load_engine, load_grammar, names
+from sim.profiles.folders import names
+from sim.profiles.library import load_engine, load_grammar
 from sim.simulate import prepare, simulate
 
 TEXT = """

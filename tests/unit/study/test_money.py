@@ -11,7 +11,8 @@ from sim.__main__ import main
 from sim.errors import ConfigError
 from sim.experiment import load_experiment
 from sim.profiles.apis import from_genai_prices
-from sim.profiles.library import load_apis, load_model, names
+from sim.profiles.folders import names
+from sim.profiles.library import load_apis, load_model
 from sim.report import cost as report
 from sim.study.money import money_of
 

@@ -7,7 +7,8 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from sim.errors import ProfileError
-from sim.profiles.library import load_workload, names
+from sim.profiles.folders import names
+from sim.profiles.library import load_workload
 from sim.workload.lengths import AnyLengths
 
 HERE = Path()
