@@ -146,7 +146,7 @@ def test_a_changed_program_changes_the_key(own_profiles, monkeypatch, tmp_path):
     source = package / "cost" / "pace.py"
     with source.open("a") as file:
         file.write("# a changed constant\n")
-    monkeypatch.setattr(library, "_folders", lambda kind, beside: [own_profiles.parent / "profiles" / kind])
+    monkeypatch.setattr(library, "folders", lambda kind, beside: [own_profiles.parent / "profiles" / kind])
     assert key_of(own_profiles) != before
 
 
