@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
+from typing import Self
 
 from simpy import Environment, Event
 from simpy.core import EmptySchedule
 
 __all__ = ["ARRIVALS", "BEGINNINGS", "CHANGES", "ENDS", "REPORTS", "Clock", "Moment"]
 
-REPORTS, CHANGES, ARRIVALS, ENDS, BEGINNINGS = 0, 1, 2, 3, 4
+_REPLICAS = 2**32  # more than a cluster can have
+REPORTS, CHANGES, ARRIVALS, ENDS, BEGINNINGS = (place * _REPLICAS for place in range(5))
 """Order within one instant: reports tell what was before; replicas come and go before anything arrives, and one that is
 lost does not end its iteration; whatever arrives is there before an iteration ends, and before one begins all have
 ended: a client whom one of them answers may send its next request at this very instant."""
-
-_REPLICAS = 2**32  # more than a cluster can have
 
 
 class Clock(Environment):
@@ -31,11 +31,7 @@ class Clock(Environment):
     """
 
     now: float = 0.0  # the base has a property; nothing is asked for more often
-
-    def at(self, at_s: float, rank: int, moment: Moment) -> None:
-        """Let *moment* happen at *at_s* [s], or now if that has passed; of one instant the lowest *rank* is first."""
-        now_s = self.now
-        heappush(self._queue, (at_s if at_s > now_s else now_s, rank, next(self._eid), moment))  # type: ignore[misc]
+    _queue: list[tuple[float, int, int, Moment]]  # type: ignore[assignment]
 
     def peek(self) -> float:
         """Return when the next moment comes [s]; infinite if none does."""
@@ -45,23 +41,42 @@ class Clock(Environment):
         """Let the next moment come; raise `simpy.core.EmptySchedule` if there is none."""
         if not self._queue:
             raise EmptySchedule
-        self.now, _, _, moment = heappop(self._queue)
+        self.now, _, number, moment = heappop(self._queue)
         self._now = self.now  # where the base looks
-        for action in moment.callbacks:
-            action(moment)
+        if moment.number == number:  # else it was set anew or cancelled
+            moment.action(moment)
 
 
 class Moment(Event):
-    """Calls *action* with itself at *at_s* [s]; of one instant the lowest *rank* is first, then *replica*."""
+    """Calls *action* with itself at *at_s* [s], or now if that has passed; `set` anew, only then.
+
+    Of one instant the lowest *rank* is first, of one rank the lowest *replica*, then what was set first.
+    """
 
     _ok, _value = True, None  # triggered, as `simpy.Timeout` makes itself
+
+    number = -1  # of what is set; the clock's queue may still hold what was before
 
     def __init__(
         self, env: Clock, at_s: float, action: Callable[[Event], None], rank: int, replica: int = 0
     ) -> None:
-        self.callbacks = [action]
-        env.at(at_s, rank * _REPLICAS + replica, self)
+        self._env, self._replica = env, replica
+        self.set(at_s, action, rank)
+
+    @classmethod
+    def unset(cls, env: Clock, replica: int = 0) -> Self:
+        """Return one for which nothing is set yet."""
+        moment = cls.__new__(cls)
+        moment._env, moment._replica = env, replica
+        return moment
+
+    def set(self, at_s: float, action: Callable[[Event], None], rank: int) -> None:
+        """Let *action* happen at *at_s* [s] instead of whatever was to happen."""
+        env = self._env
+        now_s = env.now
+        self.action, self.number = action, next(env._eid)
+        heappush(env._queue, (at_s if at_s > now_s else now_s, rank + self._replica, self.number, self))
 
     def cancel(self) -> None:
         """Let nothing happen when the moment comes."""
-        self.callbacks = []
+        self.number = -1

@@ -83,7 +83,7 @@ class Cluster:
         self._router_returns_s = self._answered_s = 0.0
         self._failures, self._lives = failures or Failures(), InstanceLog()
         self._gateway = Gateway(self._env, gateway_timeout_s, self._done)
-        self._arrival: Moment | None = None
+        self._arrival = Moment.unset(self._env)
         self._arrival_s = math.inf
         self._waits_for_batches = any(pool.engine.scheduler.keeps_batch for pool in pools)
         self._replicas: list[Replica] = []
@@ -228,14 +228,15 @@ class Cluster:
         next_s = self._client.next_s
         if next_s == self._arrival_s:
             return
-        if self._arrival is not None:
-            self._arrival.cancel()
         self._arrival_s = next_s
-        self._arrival = Moment(self._env, next_s, self._arrive, ARRIVALS) if next_s < math.inf else None
+        if next_s < math.inf:
+            self._arrival.set(next_s, self._arrive, ARRIVALS)
+        else:
+            self._arrival.cancel()
 
     def _arrive(self, _moment: Event) -> None:
         """Route everything that the client sends at this instant."""
-        self._arrival, self._arrival_s = None, math.inf
+        self._arrival_s = math.inf
         while self._client.next_s <= self._env.now:
             self._receive(self._client.send())
         self._await_arrival()

@@ -49,6 +49,11 @@ class Emissions:
             self._speak_up(first_s, last_s)
         return gaps
 
+    def go_on(self, last_s: float, count: int) -> None:
+        """As `emit`, where all *count* decodes emitted as the stride began: their gaps are its iterations."""
+        self._groups = {last_s: count}
+        self._all_s = last_s
+
     def _speak_up(self, first_s: float, last_s: float) -> None:
         for request in self._silent:
             request.first_token_s, request.last_token_s = first_s, last_s

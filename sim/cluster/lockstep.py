@@ -73,7 +73,7 @@ class Rank(Replica):
 
     def begin(self, decision: Decision, batch: Batch, pace: Pace, iterations: int) -> Stride:
         """Enter a stride of the group."""
-        return self._stride_of(decision, batch, pace, iterations)
+        return self._enter(decision, batch, pace, iterations)
 
     def end(self) -> None:
         """Complete the stride of the group, if it has a part in it."""
@@ -94,7 +94,7 @@ class Rank(Replica):
     def _cut(self, stride: Stride) -> None:
         self.group.cut()
 
-    def _passed(self, iterations: int) -> None:
+    def _passed(self, placed: Rebalanced, iterations: int) -> None:
         """Leave it to the group to count iterations."""
 
     def _halt(self) -> None:
@@ -107,7 +107,7 @@ class Lockstep:
     def __init__(self, env: Clock, ranks: Sequence[Rank], placed: Rebalanced | None = None) -> None:
         self._env, self._ranks, self._placed = env, ranks, placed
         self._stride: Stride | None = None
-        self._next: Moment | None = None
+        self._next = Moment.unset(env, ranks[0].index)
         self._prefills = False
         self._patience = ranks[0].patience
         self._waited = 0  # iterations since prompts were last computed, or could have been
@@ -117,7 +117,7 @@ class Lockstep:
     def begin_at(self, at_s: float) -> None:
         """Begin an iteration at *at_s*; while one runs, at its end."""
         if self._stride is None:
-            self._schedule(at_s, BEGINNINGS)
+            self._next.set(at_s, self._begin, BEGINNINGS)
         else:
             self.cut()
 
@@ -129,23 +129,15 @@ class Lockstep:
         if iterations < stride.iterations:
             for rank in self._ranks:
                 rank.shorten(iterations)
-            self._schedule(stride.end_s(iterations), ENDS)
+            self._next.set(stride.end_s(iterations), self._end, ENDS)
 
     def halt(self) -> None:
         """Stop for ever; all ranks are lost together."""
         self._stride = None
-        if self._next is not None:
-            self._next.cancel()
-
-    def _schedule(self, at_s: float, order: int) -> None:
-        if self._next is not None:
-            self._next.cancel()
-        action = self._end if order == ENDS else self._begin
-        self._next = Moment(self._env, at_s, action, order, self._ranks[0].index)
+        self._next.cancel()
 
     def _begin(self, _moment: Event) -> None:
         """Let every rank schedule, ask what the slowest costs, and let time pass until all are done."""
-        self._next = None
         longest = self._hold() if self._patience else math.inf
         working = [(rank, decision) for rank in self._ranks if (decision := rank.decide()) is not None]
         if not working:
@@ -163,7 +155,7 @@ class Lockstep:
         for (rank, decision), batch in zip(working, batches, strict=True):
             self._stride = rank.begin(decision, batch, pace, iterations)
         assert self._stride is not None
-        self._schedule(self._stride.end_s(), ENDS)
+        self._next.set(self._stride.end_s(), self._end, ENDS)
 
     def _hold(self) -> float:
         """Let prompts wait unless all ranks have some, one has nothing to decode, or they have waited for long.

@@ -6,21 +6,20 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
 from simpy import Event
 
-from sim.batch import Batch, Blocked, Chunk
+from sim.batch import Blocked
 from sim.cluster.clock import ARRIVALS, BEGINNINGS, ENDS, Clock, Moment
 from sim.cluster.deadlines import Deadlines, Timeouts
-from sim.cluster.emissions import Emissions
 from sim.cluster.grammars import Grammars
+from sim.cluster.iterations import Iterations
 from sim.cluster.rebalanced import Rebalanced
-from sim.cluster.stride import ListedStride, Stride
-from sim.cost import Pace, StepCost
+from sim.cluster.stride import Stride
+from sim.cost import StepCost
 from sim.kv import KvCache
 from sim.metrics.rows import StrideLog
 from sim.request import Request, Status
-from sim.scheduler import Decision, Queue, Running, Scheduler, Speculating, State
+from sim.scheduler import Decision, Running, Scheduler
 
 if TYPE_CHECKING:
     from sim.cluster.meter import Meter
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Replica"]
 
 
-class Replica:
+class Replica(Iterations):
     """An engine that serves requests: a queue, a scheduler, a KV cache and the cost of its iterations.
 
     Parameters
@@ -84,25 +83,18 @@ class Replica:
         meter: Meter | None = None,
         compile_s: float = 0.0,
     ) -> None:
-        self.index = index
-        self.outstanding = self.outstanding_tokens = self.pending_tokens = 0
-        self._env, self._scheduler, self._cost, self._kv, self._log = env, scheduler, cost, kv, log
-        self._placed = cost if isinstance(cost, Rebalanced) else None
-        self._max_model_len, self._by_iteration = max_model_len, by_iteration
-        self._more_to_come, self._on_done, self._on_change = more_to_come, on_done, on_change
+        super().__init__(
+            env, index, scheduler, cost, kv, running, log, by_iteration=by_iteration, on_change=on_change, meter=meter
+        )
+        self.outstanding = self.outstanding_tokens = 0
+        self._max_model_len, self._more_to_come, self._on_done = max_model_len, more_to_come, on_done
         self._on_load, self._lends = on_load, lends
         self._deadlines = Deadlines(env, timeouts, self.give_up)
-        self._state = State(Queue(scheduler.order), running, kv, scheduler.notes())
-        kv.settle = running.settle
-        self._emissions = Emissions()
-        self._stride: Stride | None = None
-        self._next: Moment | None = None
+        self._next = Moment.unset(env, index)
         self._leaving: list[Request] = []  # given up while running: they leave when the stride ends
         self._serving: dict[Request, None] = {}
         self._lost = False
-        self._slowdown = 1.0
         self._moved: list[Request] = []  # their KV has come or gone, as is seen when the next iteration begins
-        self._meter = meter
         self._grammars = Grammars(compile_s)
 
     @property
@@ -113,14 +105,14 @@ class Replica:
     @property
     def running(self) -> int:
         """Requests that are admitted."""
-        return len(self._state.running)
+        return len(self._running)
 
     @property
     def kv_usage(self) -> float:
         """Share of the KV blocks in use, those included that the iterations of the stride have taken until now."""
         used, stride = self._kv.used, self._stride
         if stride is not None and stride.iterations > 1:
-            _, moved = self._state.running.blocks_moved(stride.iterations_until(self._env.now))
+            _, moved = self._running.blocks_moved(stride.iterations_until(self._env.now))
             used += moved
         return used / self._kv.num_blocks
 
@@ -178,7 +170,7 @@ class Replica:
         self._halt()
         if self._stride is not None:
             self._break_off(self._stride)
-        running = self._state.running
+        running = self._running
         for request in self._serving:
             self._deadlines.forget(request)
             if request.admission >= 0:
@@ -190,8 +182,7 @@ class Replica:
         return lost
 
     def _halt(self) -> None:
-        if self._next is not None:
-            self._next.cancel()
+        self._next.cancel()
 
     def _break_off(self, stride: Stride) -> None:
         """Complete the iterations of *stride* that have ended before now; with prompts it has but one."""
@@ -211,7 +202,7 @@ class Replica:
 
     def loads(self, request: Request) -> bool:
         """Tell whether *request* holds blocks for KV that is not there yet."""
-        return request in self._state.running.loading
+        return request in self._running.loading
 
     def _see(self, request: Request) -> None:
         """Look at the KV of *request* before the next iteration."""
@@ -248,7 +239,7 @@ class Replica:
     def give_up(self, request: Request, reason: str) -> None:
         """Serve *request* no longer: at once if it waits, from the end of the iteration on if it runs."""
         self._fail(request, reason)
-        if request in self._state.running.loading:
+        if request in self._running.loading:
             self._see(request)
             return
         if request.admission >= 0:
@@ -280,7 +271,7 @@ class Replica:
         iterations = stride.iterations_until(self._env.now)
         if iterations < stride.iterations:
             stride.iterations = iterations
-            self._schedule(stride.end_s(), self._end, ENDS)
+            self._next.set(stride.end_s(), self._end, ENDS)
 
     def _go_on(self) -> None:
         """Begin the next iteration now, after whatever else happens at this very instant."""
@@ -290,17 +281,11 @@ class Replica:
             self._begin_at(self._env.now)
 
     def _begin_at(self, at_s: float) -> None:
-        self._schedule(at_s, self._begin, BEGINNINGS)
-
-    def _schedule(self, at_s: float, action: Callable[[Event], None], rank: int) -> None:
-        if self._next is not None:
-            self._next.cancel()
-        self._next = Moment(self._env, at_s, action, rank, self.index)
+        self._next.set(at_s, self._begin, BEGINNINGS)
 
     def _begin(self, _moment: Event | None = None) -> None:
         """Schedule the next iteration, ask what it costs, and let time pass until it is done."""
         state = self._state
-        self._next = None
         if self._moved:
             self._settle()
         if not state.running.order:
@@ -313,7 +298,8 @@ class Replica:
                 return
         decision = self._decide()
         if decision is not None:
-            self._start(decision)
+            stride = self._compose(decision)
+            self._next.set(stride.end_s(), self._end, ENDS)
 
     def _decide(self) -> Decision | None:
         """Return what is computed next; None if that is nothing before KV has moved."""
@@ -321,7 +307,7 @@ class Replica:
         decision = self._scheduler.schedule(state)
         if state.loads:
             self._load()
-        if decision.prefills or state.running.decoding or state.running.padding:
+        if decision.prefills or self._running.decoding or self._running.padding:
             return decision
         self._note_exceptions(decision)
         if self._on_change is not None:
@@ -339,7 +325,7 @@ class Replica:
         """See whose KV has come, and whose blocks are free now that it has gone."""
         moved, self._moved = self._moved, []
         for request in moved:
-            if request in self._state.running.loading:
+            if request in self._running.loading:
                 self._join(request)
             elif self._lends:
                 self._kv.release(request)
@@ -357,102 +343,16 @@ class Replica:
         if request.emitted_tokens == request.output_tokens:
             self._finish(request)
         else:
-            self._state.running.begin_decoding(request)
+            self._running.begin_decoding(request)
             self._emissions.join(request)
-
-    def _start(self, decision: Decision) -> None:
-        batch, waits = self._batch(decision), self._kv.load_s > 0
-        pace = self._pace(batch)
-        running = self._state.running
-        if isinstance(running, Speculating) and not waits:
-            stride = self._listed(running, decision, batch, pace)
-        else:
-            stride = self._stride_of(decision, batch, pace, self._horizon(decision, pace.iterations))
-        self._next = Moment(self._env, stride.end_s(), self._end, ENDS, self.index)
-
-    def _listed(self, running: Speculating, decision: Decision, batch: Batch, pace: Pace) -> Stride:
-        """Enter a stride whose iterations emit and cost what was drawn for them."""
-        iterations = self._horizon(decision, float("inf") if self._placed is None else self._placed.left)
-        if iterations == 1:
-            return self._stride_of(decision, batch, pace, 1)
-        ahead = running.ahead(iterations)
-        durations_s = self._cost.durations_s(batch, ahead.context_tokens, ahead.windows)
-        stride = self._stride_of(decision, batch, pace, iterations)
-        ends_s = np.cumsum(np.concatenate(([stride.start_s], durations_s * self._slowdown)))
-        same = stride.start_s, pace, iterations, batch, decision, stride.waiting, stride.running, stride.steady_gaps
-        self._stride = ListedStride(*same, ahead, ends_s)
-        return self._stride
-
-    def _pace(self, batch: Batch) -> Pace:
-        """Return the time of *batch*; one that waits for blocks from elsewhere is not like the next."""
-        windows = self._state.running.windows
-        pace = self._cost.pace(batch, tuple([window.growing for window in windows]) if windows else ())
-        if self._kv.load_s:
-            pace = Pace(pace.first_s + self._kv.take_load_s(), pace.growth_s, 1)
-        return pace if self._slowdown == 1 else pace.slowed(self._slowdown)
-
-    def _stride_of(self, decision: Decision, batch: Batch, pace: Pace, iterations: int) -> Stride:
-        """Enter the stride that begins now."""
-        now_s = self._env.now
-        if not decision.lasting:
-            self._note_exceptions(decision)
-        for request, _ in decision.prefills:
-            if request.admitted_s != request.admitted_s:  # nan: its first admission
-                request.admitted_s = now_s
-        steady_gaps = self._emissions.at(now_s) if decision.decodes else 0
-        waiting, running = len(self._state.waiting), len(self._state.running.order)
-        self._stride = Stride(now_s, pace, iterations, batch, decision, waiting, running, steady_gaps)
-        if self._on_change is not None:
-            self._on_change(self.index)
-        return self._stride
-
-    def _note_exceptions(self, decision: Decision) -> None:
-        """Note who emits no longer, who does again, and who was given up."""
-        for request in decision.silenced:
-            self._emissions.leave(request)
-        for request in decision.resumed:
-            self._emissions.join(request)
-        for request in decision.failed:
-            self._kv.forget(request)
-            self._fail(request, request.reason)
-
-    def _batch(self, decision: Decision) -> Batch:
-        running = self._state.running
-        chunks = tuple([Chunk(tokens, request.computed_tokens) for request, tokens in decision.prefills])
-        padding, ending, masks = len(running.padding), 0, 0
-        for request, tokens in decision.prefills:
-            if request.computed_tokens + tokens == request.prefill_tokens:
-                ending += 1
-                masks += request.schema != ""
-        decodes = running.decoding
-        if not (decision.decodes and decodes):
-            return Batch(chunks, padding=padding, sampled=ending, masks=masks)
-        context, capped, each = running.context_tokens(), running.window_tokens(), running.tokens_each
-        masks += running.structured * each
-        return Batch(chunks, decodes, context, capped, padding, decodes * each + ending, masks, None, each)
-
-    def _horizon(self, decision: Decision, pace_iterations: float) -> int:
-        """Return how many iterations change nothing but the context lengths."""
-        running = self._state.running
-        if self._by_iteration or not decision.lasting:
-            return 1
-        head = self._state.waiting[0] if self._state.waiting else None
-        if decision.blocked is Blocked.KV_BLOCKS and head is not None and not self._kv.lacks_for_good(head):
-            return 1
-        horizon = int(max(min(running.next_change(), decision.iterations, pace_iterations), 1))
-        return running.within(horizon, self._kv.free, till_more=decision.blocked is Blocked.KV_BLOCKS)
 
     def _end(self, _moment: Event | None = None) -> None:
         """Complete the stride: tokens are emitted, finished requests leave, the next iteration begins."""
         stride, self._stride = self._stride, None
         assert stride is not None
-        end_s = self._env.now
-        finished = self._complete_decodes(stride, end_s) if stride.decision.decodes else []
-        if stride.decision.prefills:
-            finished += self._complete_prefills(stride.decision, end_s)
-            finished.sort(key=lambda request: request.admission)
-        self._write(stride)
-        self._passed(stride.iterations)
+        finished = self._complete(stride, self._env.now)
+        if self._placed is not None:
+            self._passed(self._placed, stride.iterations)
         for request in finished:
             self._finish(request)
         if self._leaving:
@@ -463,49 +363,11 @@ class Replica:
             self._on_change(self.index)
         self._go_on()
 
-    def _complete_decodes(self, stride: Stride, end_s: float) -> list[Request]:
-        running, k = self._state.running, stride.iterations
-        stride.emitted = running.emits(k)
-        most, net = running.blocks_moved(k)
-        if most or net:
-            self._kv.move(most, net)
-        first_s = stride.end_s(1)
-        for gap_s, count in self._emissions.emit(first_s, end_s):
-            if count and gap_s != first_s - stride.start_s:
-                self._log.odd_gap(gap_s, count)
-        finished = running.advance(k)
-        for request in finished:
-            self._emissions.leave(request)
-        return finished
-
-    def _complete_prefills(self, decision: Decision, end_s: float) -> list[Request]:
-        finished = []
-        for request, tokens in decision.prefills:
-            self._kv.computed(request, tokens)
-            if request.computed_tokens < request.prefill_tokens:
-                continue
-            if request.emitted_tokens:
-                self._log.odd_gap(end_s - request.last_token_s)
-            else:
-                request.first_token_s = end_s
-                if self._meter is not None:
-                    self._meter.first_token(end_s - request.arrival_s)
-                if request.status is not Status.FAILED:
-                    self.pending_tokens -= request.input_tokens - request.expected_hit_tokens
-            request.last_token_s = end_s
-            request.emitted_tokens += 1
-            if request.emitted_tokens == request.output_tokens:
-                finished.append(request)
-            else:
-                self._state.running.begin_decoding(request)
-                self._emissions.join(request)
-        return finished
-
     def _finish(self, request: Request) -> None:
         if self._scheduler.keeps_batch:
-            self._state.running.pad(request)
+            self._running.pad(request)
         elif self._lends and request.status is not Status.FAILED:
-            self._state.running.leave(request)
+            self._running.leave(request)
         else:
             self._remove(request)
         if request.status is not Status.FAILED:
@@ -515,7 +377,7 @@ class Replica:
     def _let_go(self) -> None:
         """Let those leave who were given up during the stride and have not finished with it."""
         leaving, self._leaving = self._leaving, []
-        running = self._state.running
+        running = self._running
         for request in leaving:
             if request.admission < 0 or request in running.padding:
                 continue
@@ -527,23 +389,17 @@ class Replica:
                 self._remove(request)
 
     def _remove(self, request: Request) -> None:
-        self._state.running.leave(request)
+        self._running.leave(request)
         self._kv.release(request)
         self._kv.forget(request)
 
     def _dissolve(self) -> None:
         """Free the blocks of a static batch when its longest answer is done."""
-        running = self._state.running
+        running = self._running
         if len(running.padding) == len(running):
             for request in list(running.order):
                 self._remove(request)
 
-    def _passed(self, iterations: int) -> None:
+    def _passed(self, placed: Rebalanced, iterations: int) -> None:
         """Count iterations towards the next placement of experts."""
-        if self._placed is not None:
-            self._placed.passed(iterations)
-
-    def _write(self, stride: Stride) -> None:
-        if self._meter is not None:
-            self._meter.served(stride.end_s() - stride.start_s, stride.batch.prefill_tokens + stride.emitted)
-        stride.write(self._log, self.index, self._kv.used)
+        placed.passed(iterations)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sim.batch import Batch
 from sim.cost import Pace
-from sim.metrics.rows import CELLS, StrideLog
+from sim.metrics.rows import CELLS, StrideLog, packed
 from sim.scheduler import Ahead, Decision
 
 __all__ = ["ListedStride", "Stride"]
@@ -55,7 +55,7 @@ class Stride:
     def write(self, log: StrideLog, replica: int, kv_blocks: int) -> None:
         """Enter it into *log*, once it is complete and *kv_blocks* are in use."""
         batch, pace = self.batch, self.pace
-        log.add(
+        log.cells += packed(
             replica,
             self.start_s,
             pace.first_s,
@@ -65,7 +65,7 @@ class Stride:
             batch.decode_context_tokens,
             self.emitted,
             len(batch.chunks),
-            batch.prefill_tokens,
+            batch.prefill_tokens if batch.chunks else 0,
             batch.masks,
             self.steady_gaps,
             self.waiting,

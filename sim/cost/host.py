@@ -12,7 +12,7 @@ from sim.batch import Batch
 from sim.cost.masks import Masks
 from sim.cost.pace import Pace
 
-__all__ = ["Host", "Launches"]
+__all__ = ["Host", "Launches", "pace_beside"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,12 @@ class Host:
         hidden_s, shown_s = self.seconds(batch)
         if batch.chunks:
             return Pace(max(gpu_s, hidden_s) + shown_s, 0.0, 1)
-        if gpu_s >= hidden_s:
-            return Pace(gpu_s + shown_s, growth_s, math.inf)
-        iterations = math.floor((hidden_s - gpu_s) / growth_s) + 1 if growth_s else math.inf
-        return Pace(hidden_s + shown_s, 0.0, iterations)
+        return pace_beside(gpu_s, growth_s, hidden_s, shown_s)
+
+
+def pace_beside(gpu_s: float, growth_s: float, hidden_s: float, shown_s: float) -> Pace:
+    """Return the pace of iterations beside whose GPU time *hidden_s* passes, and before or after it *shown_s* [s]."""
+    if gpu_s >= hidden_s:
+        return Pace(gpu_s + shown_s, growth_s, math.inf)
+    iterations = math.floor((hidden_s - gpu_s) / growth_s) + 1 if growth_s else math.inf
+    return Pace(hidden_s + shown_s, 0.0, iterations)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sim.batch import Batch
 from sim.cost.attention import DecodeAttention, PrefillAttention
 from sim.cost.drafting import Drafting
-from sim.cost.host import Host
+from sim.cost.host import Host, pace_beside
 from sim.cost.operation import Demand, Operation, Seconds, Work
 from sim.cost.pace import Pace, Rebalances
 from sim.cost.padding import GraphPadding
@@ -57,19 +57,41 @@ class Delay:
     per_prompt_token_s: float = 0.0
 
 
-class _Decodes(dict[int, tuple[float, float]]):
-    """As `RooflineStep.gpu_s` of so many decodes alone, without their context; computed once for each number."""
+class _Decoding(NamedTuple):
+    """What an iteration of so many decodes, and nothing else, takes whatever their context [s].
+
+    Attributes
+    ----------
+    gpu_s, context
+        As `RooflineStep.gpu_s` without the time of the context.
+    growth_s
+        What the next iteration takes longer, with no decode below a window.
+    hidden_s, shown_s
+        As `Host.seconds`, without masks.
+    """
+
+    gpu_s: float
+    context: float
+    growth_s: float
+    hidden_s: float
+    shown_s: float
+
+
+class _Decodes(dict[int, _Decoding]):
+    """By the number of decodes; computed once for each."""
 
     def __init__(self, step: RooflineStep) -> None:
         super().__init__()
         self._step, self._no_window = step, (0,) * len(step.windows)
 
-    def __missing__(self, decodes: int) -> tuple[float, float]:
-        each = self._step.tokens_each
+    def __missing__(self, decodes: int) -> _Decoding:
+        step, each = self._step, self._step.tokens_each
         batch = Batch(
             decodes=decodes, decode_window_tokens=self._no_window, sampled=decodes * each, tokens_each=each
         )
-        self[decodes] = found = self._step.composed_s(batch)
+        gpu_s, context = step.composed_s(batch)
+        growth_s = context * step.context_s(decodes, self._no_window)
+        self[decodes] = found = _Decoding(gpu_s, context, growth_s, *step.host.seconds(batch))
         return found
 
 
@@ -127,6 +149,7 @@ class RooflineStep:
     _head_s: Seconds = field(init=False, repr=False)
     _transfer_s: Seconds = field(init=False, repr=False)
     _decodes: _Decodes = field(init=False, repr=False)
+    _alone: bool = field(init=False, repr=False)
     _decode_s: float = field(init=False, repr=False)
     _sequence_decode_s: float = field(init=False, repr=False)
     _context_token_s: float = field(init=False, repr=False)
@@ -139,6 +162,7 @@ class RooflineStep:
         self._group_s = Seconds(self.by_group)
         self._head_s, self._transfer_s = Seconds(self.head), Seconds(self.transfers)
         self._decodes = _Decodes(self)
+        self._alone = self.two_batches is None and self.drafting is None
         self._decode_s = sum(each.repeats * each.rates.launch_s for each in self.decode)
         self._sequence_decode_s = sum(each.repeats * each.seconds_per_sequence for each in self.decode)
         self._context_token_s = self._token_rate(None)
@@ -154,9 +178,17 @@ class RooflineStep:
 
     def pace(self, batch: Batch, growing: tuple[int, ...] = ()) -> Pace:
         """Return the time of *batch* and its growth: each decode attends to one token more an iteration."""
+        if self._only_decodes(batch):
+            gpu_s, context, growth_s, hidden_s, shown_s = self._decodes[batch.decodes]
+            gpu_s += context * self.context_s(batch.decode_context_tokens, batch.decode_window_tokens)
+            if growing:
+                growth_s = context * self.context_s(batch.decodes, growing)
+            if batch.masks:
+                hidden_s, shown_s = self.host.seconds(batch)
+            return pace_beside(gpu_s, growth_s, hidden_s, shown_s)
         halved = self._halved(batch)
         if halved is None:
-            gpu_s, context = self.gpu_s(batch)
+            gpu_s, context = self.composed_s(batch)
             return self.host.pace(batch, gpu_s, context * self.context_s(batch.decodes, growing or self._full))
         layers = halved.pace(batch, growing or self._full)
         beside_s = self._beside_layers_s(batch, *self.pipeline.split(batch))
@@ -189,18 +221,20 @@ class RooflineStep:
 
         That share is only of use where the layers do not run in halves.
         """
-        if (
+        if not self._only_decodes(batch):
+            return self.composed_s(batch)
+        known = self._decodes[batch.decodes]
+        context_s = self.context_s(batch.decode_context_tokens, batch.decode_window_tokens)
+        return known.gpu_s + known.context * context_s, known.context
+
+    def _only_decodes(self, batch: Batch) -> bool:
+        """Tell whether the time of *batch* on the GPU follows from its number of decodes and their context."""
+        return self._alone and not (
             batch.chunks
             or batch.padding
             or batch.group_tokens is not None
             or batch.sampled != batch.decodes * self.tokens_each
-            or self.two_batches is not None
-            or self.drafting is not None
-        ):
-            return self.composed_s(batch)
-        decodes_s, context = self._decodes[batch.decodes]
-        context_s = self.context_s(batch.decode_context_tokens, batch.decode_window_tokens)
-        return decodes_s + context * context_s, context
+        )
 
     def composed_s(self, batch: Batch) -> tuple[float, float]:
         """Return the same as `gpu_s`, operation by operation."""

@@ -37,6 +37,8 @@ class KvCache:
 
     Attributes
     ----------
+    free
+        Blocks that can be had, evictable ones included.
     settle
         Brings the `computed_tokens` of a running request up to date; whoever lets requests decode in strides sets it.
     load_s
@@ -61,8 +63,8 @@ class KvCache:
         self.draft_tokens, self._pages = draft_tokens, pages or Pages(block_size)
         self.num_blocks, self.block_size, self.prefix_caching = num_blocks, block_size, prefix_caching
         self._cache_generated = prefix_caching and cache_generated
-        self._plain = num_blocks  # free blocks without a key
-        self._idle = 0  # keyed blocks of each full table that nobody uses
+        self.free = num_blocks
+        self._idle = 0  # keyed blocks of each full table that nobody uses: free, but taken last
         self._users: dict[int, int] = {}  # shared keyed blocks in use: key -> requests
         self._ranked = None if eviction == "lru" else Ranked[int | Run](eviction)
         self._lru: Idle[int | Run] = self._ranked or OrderedDict()  # idle keyed blocks by the count of frees before
@@ -72,11 +74,6 @@ class KvCache:
         self._chains: dict[Request, Chain] = {}
         self._book = ChainBook(block_size, generated=cache_generated, partial=partial_blocks)
         self.settle: Callable[[Request], None] = lambda request: None
-
-    @property
-    def free(self) -> int:
-        """Blocks that can be had, evictable ones included."""
-        return self._plain + self._idle * self._pages.full
 
     @property
     def used(self) -> int:
@@ -108,17 +105,16 @@ class KvCache:
 
     def take(self, blocks: int) -> None:
         """Take *blocks* of the free blocks; the caller has checked `free`."""
-        self._plain -= blocks
-        if self._plain < 0:
-            full = self._pages.full
-            evicted = -(self._plain // full)
-            self._evict(evicted)
-            self._plain += evicted * full
+        self.free -= blocks
+        full = self._pages.full
+        keyed = self._idle * full
+        if keyed > self.free:
+            self._evict(-((self.free - keyed) // full))
 
     def move(self, most: int, net: int) -> None:
         """Take *most* blocks, if not all at once, and free some, so that *net* are taken in the end."""
         self.take(most)
-        self._plain += most - net
+        self.free += most - net
 
     def grow(self, request: Request, tokens: int) -> bool:
         """Get the blocks for *tokens* more tokens of a running *request*; return False if there are too few."""
@@ -131,7 +127,7 @@ class KvCache:
     def give_back(self, request: Request, tokens: int) -> None:
         """Free the blocks that *request* got for *tokens* more tokens, which it will not compute."""
         if tokens:
-            self._plain += self._pages.held(request.computed_tokens, tokens) - self._held(request)
+            self.free += self._pages.held(request.computed_tokens, tokens) - self._held(request)
 
     def hits(self, request: Request) -> int:
         """Return the tokens of *request*'s prompt that the prefix cache holds; at least one is left to compute."""
@@ -139,6 +135,8 @@ class KvCache:
             return 0
         self._publish_writers(request)
         chain = self._chain(request)
+        if not (chain.shared or chain.idle or chain.tail):
+            return 0
         limit = (request.input_tokens - 1) // self.block_size
         found = 0
         for key in chain.shared[:limit]:
@@ -187,6 +185,7 @@ class KvCache:
                 return False
             self._reuse(chain, shared, hit - len(shared))
             self._idle -= idle
+            self.free -= idle * pages.full
             for key in far:
                 self._load(key)
             if hit_tokens % self.block_size:
@@ -212,7 +211,7 @@ class KvCache:
         before = request.computed_tokens
         request.computed_tokens += tokens
         if self._pages.windows:
-            self._plain += self._pages.left_behind(before, request.computed_tokens)
+            self.free += self._pages.left_behind(before, request.computed_tokens)
 
     def publish(self, request: Request) -> None:
         """Key the blocks that *request* has filled.
@@ -260,7 +259,7 @@ class KvCache:
         """Free all blocks of *request*, which has finished or is preempted; its `computed_tokens` are up to date."""
         held, request.rejected_tokens = self._held(request), 0
         if not self.prefix_caching:
-            self._plain += held
+            self.free += held
             self._expected.discard(request)
             return
         self._key(request)
@@ -272,9 +271,8 @@ class KvCache:
             self._expected.remove(request)
         else:
             self._keep_tail(request, chain)
-        self._plain += held - len(chain.held) * self._pages.full
+        self.free += held - len(chain.held) * self._pages.full
         for run in chain.retire():
-            self._plain -= run.count * self._pages.full
             self._idle += run.count
             self._lru[run] = next(self._frees)
         if self._ranked is not None:
@@ -305,6 +303,8 @@ class KvCache:
         return [self._writers[name] for name, _ in request.segments if name in self._writers]
 
     def _publish_writers(self, request: Request) -> None:
+        if not self._writers:
+            return
         # Exact but for one corner: if a prompt computed a block ahead of its writer, and that block was evicted after
         # the writer made its duplicate, the duplicate gets the key here.
         for writer in self._writers_for(request):
@@ -319,13 +319,15 @@ class KvCache:
         if not self._cache_generated:
             known = min(known, request.input_tokens)
         filled = known // self.block_size
+        if filled <= chain.keyed:
+            return
         for key in chain.shared[chain.keyed : filled]:
             if key not in self._users and key not in self._lru:  # else a duplicate, which stays without a key
                 self._users[key] = 1
                 chain.held.append(key)
                 self._keyed(key)
         chain.key_own(max(chain.keyed, len(chain.shared)), filled)
-        chain.keyed = max(chain.keyed, filled)
+        chain.keyed = filled
 
     def _reuse(self, chain: Chain, shared: list[int], own: int) -> None:
         for key in shared:
@@ -359,6 +361,7 @@ class KvCache:
         del self._users[key]
         self._lru[key] = next(self._frees)
         self._idle += 1
+        self.free += self._pages.full
 
     def _evict(self, blocks: int) -> None:
         self._idle -= blocks

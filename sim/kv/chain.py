@@ -82,7 +82,8 @@ class Chain:
 
     def key_own(self, start: int, stop: int) -> None:
         """Key the private blocks from place *start* up to *stop*, but no duplicates of idle ones."""
-        self._drop_evicted()
+        if self.idle:
+            self._drop_evicted()
         for run in self.idle:
             self._use(start, min(run.start, stop))
             start = max(start, run.stop)
@@ -90,9 +91,9 @@ class Chain:
 
     def retire(self) -> list[Run]:
         """Leave all private blocks idle and return their runs, the later first."""
-        retired, self.private = self.private[::-1], []
-        self.idle = sorted(self.idle + retired, key=lambda run: run.start)
-        return retired
+        retired, self.private = self.private, []
+        self.idle = sorted(self.idle + retired, key=lambda run: run.start) if self.idle else retired
+        return retired[::-1]
 
     def _use(self, start: int, stop: int) -> None:
         if start >= stop:
@@ -116,6 +117,8 @@ class ChainBook:
     def chain(self, request: Request) -> Chain:
         """Return the chain of *request*: its prompt, and its answer too where generated blocks are keyed."""
         keys: list[int] = []
+        if not request.segments:
+            return Chain(keys)
         tail = None
         parent, length, start = 0, 0, 0
         for name, tokens in self._segments(request):

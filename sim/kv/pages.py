@@ -75,7 +75,7 @@ class Pages:
         """Return the blocks of a sequence of *computed* tokens that has room for *ahead* more."""
         tokens = computed + ahead
         blocks = self.full * -(-tokens // self.block_size)
-        if self.plain:
+        if not (self.windows or self.states):
             return blocks
         blocks += self.states * (tokens > 0)
         return blocks + sum(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from struct import Struct
 from typing import Any
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from sim.batch import Blocked
 from sim.request import Request, Status
 
-__all__ = ["CELLS", "COLUMNS", "Blocked", "RequestRows", "StrideLog", "StrideRows"]
+__all__ = ["CELLS", "COLUMNS", "Blocked", "RequestRows", "StrideLog", "StrideRows", "packed"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -51,10 +52,10 @@ class RequestRows:
         """Collect the rows of *requests* after a run."""
 
         def floats(name: str) -> Floats:
-            return np.array([getattr(request, name) for request in requests], dtype=np.float64)
+            return np.fromiter(map(attrgetter(name), requests), np.float64, len(requests))
 
         def ints(name: str) -> Ints:
-            return np.array([getattr(request, name) for request in requests], dtype=np.int64)
+            return np.fromiter(map(attrgetter(name), requests), np.int64, len(requests))
 
         return cls(
             request_id=[request.request_id or str(request.index) for request in requests],
@@ -165,23 +166,20 @@ _OF_REQUESTS = ("replica", "decodes", "chunks", "steady_gaps", "waiting", "runni
 _CODES = ["d" if name in _TIMES else "i" if name in _OF_REQUESTS else "q" for name in COLUMNS]
 CELLS = np.dtype(list(zip(COLUMNS, _CODES, strict=True)))
 """A row as it is packed: tokens, blocks and iterations may be more than 32 bits hold, requests and replicas not."""
-_pack = Struct("=" + "".join(_CODES)).pack
+packed = Struct("=" + "".join(_CODES)).pack
+"""Packs the cells of one row, in the order of `COLUMNS`."""
 
 
 @dataclass(slots=True)
 class StrideLog:
-    """Collects stride rows, packed (112 bytes a row), since a long run has millions."""
+    """Collects stride rows as *cells*, `packed` (112 bytes a row), since a long run has millions."""
 
-    _cells: bytearray = field(default_factory=bytearray)
+    cells: bytearray = field(default_factory=bytearray)
     _odd_gaps: array[float] = field(default_factory=lambda: array("d"))
-
-    def add(self, *row: float) -> None:
-        """Append one *row*, cells in the order of `COLUMNS`."""
-        self._cells += _pack(*row)
 
     def extend(self, rows: NDArray[np.void]) -> None:
         """Append several *rows* of `CELLS`."""
-        self._cells += rows.tobytes()
+        self.cells += rows.tobytes()
 
     def odd_gap(self, gap_s: float, count: int = 1) -> None:
         """Note a gap between tokens of *count* sequences that were passed over by iterations inside it."""
@@ -189,7 +187,7 @@ class StrideLog:
 
     def rows(self) -> StrideRows:
         """Return everything logged so far, in the order of logging, and forget it."""
-        cells, self._cells = self._cells, bytearray()
+        cells, self.cells = self.cells, bytearray()
         table = np.frombuffer(cells, dtype=CELLS)
         columns: dict[str, Any] = {
             name: table[name].astype(np.float64 if name in _TIMES else np.int64) for name in COLUMNS

@@ -91,9 +91,10 @@ class Scheduler(Policy):
     def _decode_all(self, state: State) -> Decision | None:
         """Let every decode compute a token; return None, with nothing taken, where blocks lack."""
         wanted = state.running.new_blocks(1)
-        if wanted > state.kv.free:
-            return None
-        state.kv.take(wanted)
+        if wanted:
+            if wanted > state.kv.free:
+                return None
+            state.kv.take(wanted)
         return Decision(decodes=True)
 
     def _serve_running(self, state: State, budget: int, chunk: Chunk = min) -> Decision:
@@ -120,7 +121,7 @@ class Scheduler(Policy):
 
         Mostly so: a prompt is left unfinished where the budget ends, and nobody is admitted after it.
         """
-        if running.stalled or running.decode_tokens > budget:
+        if running.stalled or running.decoding * running.tokens_each > budget:
             return False
         if not running.prefilling:
             return True

@@ -4,7 +4,7 @@ import numpy as np
 
 from sim.metrics.context import RunContext
 from sim.metrics.pools import PoolContext
-from sim.metrics.rows import RequestRows, StrideLog, StrideRows
+from sim.metrics.rows import RequestRows, StrideLog, StrideRows, packed
 from sim.request import Status
 
 NEVER = float("nan")
@@ -67,7 +67,7 @@ def strides_of(*rows, odd_gaps=()):
         decodes, iterations = row.get("decodes", 0), row.get("iterations", 1)
         implied = {"iterations": 1, "steady_gaps": decodes, "emitted": decodes * iterations, "together": iterations}
         cells = _STRIDE | implied | row
-        log.add(*cells.values())
+        log.cells += packed(*cells.values())
     for gap_s, count in odd_gaps:
         log.odd_gap(gap_s, count)
     return log.rows()
