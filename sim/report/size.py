@@ -200,7 +200,7 @@ def _of_pool(experiment: Experiment, name: str | None) -> Experiment:
 def _from_experiment(options: argparse.Namespace) -> tuple[Hardware | None, Callable[[Hardware], Deployment]]:
     from sim.experiment import load_experiment
     from sim.simulate.flags import decide
-    from sim.simulate.setup import memory_plan
+    from sim.simulate.memory import memory_plan
 
     experiment = _of_pool(load_experiment(options.experiment), options.pool)
     beside = experiment.folder

@@ -18,7 +18,7 @@ from sim.profiles.library import find, load, load_engine, load_hardware
 from sim.simulate.pools import experiments_of
 from sim.simulate.power import BOARDS
 from sim.simulate.prices import price_list
-from sim.simulate.setup import constants_name
+from sim.simulate.profiles import constants_name
 from sim.simulate.structured import grammar_library
 from sim.simulate.uncertainty import TABLE
 from sim.workload.arrivals.clients import ClientArrivals
