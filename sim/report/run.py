@@ -25,6 +25,7 @@ from sim.units import format_bytes
 __all__ = ["defaults_text", "show", "write"]
 
 _MOST_VALUES = 8  # of a list that is spelled out among the defaults
+_COSTS_OF_A_RUN = ("costs.pue", "costs.server_power_factor")  # its power of the facility
 
 
 def show(result: Result, form: str) -> None:
@@ -77,8 +78,8 @@ def _as_written(experiment: Experiment) -> dict[str, Any]:
 
 
 def _defaults(result: Result) -> dict[str, Any]:
-    """Return the dotted path and value of every field that was left open and has a value."""
-    used = dict(defaults_used(result.experiment))
+    """Return the dotted path and value of every field that was left open, has a value and bears on the run."""
+    used = {path: value for path, value in defaults_used(result.experiment) if _bears_on(path, result)}
     for summary in result.summary.pools:
         if summary.price is not None and summary.price.offer is not None:
             path = f"{summary.name}: prices.gpu_hour_usd" if summary.name else "prices.gpu_hour_usd"
@@ -88,6 +89,13 @@ def _defaults(result: Result) -> dict[str, Any]:
         used |= {f"{pool.name}: {path}" if pool.name else path: value for path, value in flags}
     used |= _engines_own(result)
     return {path: value for path, value in sorted(used.items()) if value is not None}
+
+
+def _bears_on(path: str, result: Result) -> bool:
+    """Tell whether a field is asked by a run: replicas may never start or stop, and months are priced by ``cost``."""
+    if path.startswith("lifecycle."):
+        return result.lives is not None
+    return path in _COSTS_OF_A_RUN or not path.startswith(("costs.", "prices.electricity"))
 
 
 def _engines_own(result: Result) -> dict[str, Any]:

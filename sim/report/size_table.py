@@ -22,6 +22,7 @@ HEADROOM = (0.3, 0.5)
 """Shares of the KV cache to leave free for bursts and long answers, as planners of capacity advise."""
 
 _BAR_WIDTH = 64
+_NARROWEST = 80
 _COLOURS = {
     "weights": ("W", "blue"),
     "activation peak": ("a", "magenta"),
@@ -61,7 +62,7 @@ def print_plan(made: MemoryPlan, nearest: Sequence[str], context: int | None) ->
         console.print(f"  {line}")
     if made.fits:
         return
-    console.print(f"  does not fit: {made.reason}", style="bold red")
+    console.print("  does not fit", style="bold red")
     for change in nearest:
         console.print(f"  would fit: {change}", style="green")
 
@@ -70,7 +71,7 @@ def _console() -> Console:
     from rich.console import Console
 
     console = Console(highlight=False, markup=False, emoji=False)
-    console.width = max(console.width, 100)
+    console.width = max(console.width, _NARROWEST)
     return console
 
 
@@ -139,7 +140,7 @@ def print_ranking(model: str, fits: Sequence[Fit], context: int) -> None:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in ("card", "cards", "weights", "KV [GiB a card]", "KV tokens", f"sequences of {context:,} tokens"):
+    for heading in ("card", "cards", "weights", "KV", "KV tokens", "sequences"):
         table.add_column(heading, justify="left" if heading == "card" else "right", no_wrap=True)
     for fit in fits:
         if fit.plan.fits:
@@ -154,6 +155,7 @@ def print_ranking(model: str, fits: Sequence[Fit], context: int) -> None:
             )
     console = _console()
     console.print(f"{model}: the smallest tp that fits, on every card", style="bold")
+    console.print(f"weights and KV are GiB a card, sequences of {context:,} tokens")
     console.print(table)
     lacking = [fit.plan.deployment.hardware.name for fit in fits if not fit.plan.fits]
     if lacking:
