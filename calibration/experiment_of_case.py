@@ -330,9 +330,10 @@ def _lengths(draft: _Draft) -> dict[str, Any]:
     if "sonnet" in drawn:
         spread_in = 0.03 * mean_in / math.sqrt(3)
     if not spread_in and not spread_out and _in_lockstep(case):
-        # Requests of one length that start together would end together for ever; real ones drift apart.
-        draft.assumed.append("answers of one length vary by 5 %")
-        return _uniform((mean_in, mean_in), (0.95 * mean_out, 1.05 * mean_out))
+        # Requests of one length that start together would end together for ever; real ones drift apart. With 5 %
+        # answers of 100 tokens stay in step for ten rounds: a third too few ms a token, TTFT twice what was measured.
+        draft.assumed.append("answers of one length vary by 15 %")
+        return _uniform((mean_in, mean_in), (0.85 * mean_out, 1.15 * mean_out))
     return _uniform(_around(mean_in, spread_in), _around(mean_out, spread_out))
 
 

@@ -187,11 +187,12 @@ def fit_points(
     overlaps: Sequence[bool] = (True, False),
     on_progress: Callable[[int, int], None] = lambda done, total: None,
     priors: tuple[Prior, ...] | None = None,
+    most_evaluations: int = MOST_EVALUATIONS,
 ) -> Outcome:
     """Fit to four in five of *points*, with host time behind the GPU's and added to it; the better one counts.
 
     *on_progress* is called with the rounds of simulations that are done and how many there are at most. Without
-    *priors*, those of the engine's version hold.
+    *priors*, those of the engine's version hold. Residuals and slopes are evaluated *most_evaluations* times at most.
     """
     ordered = sorted(points, key=lambda point: hashlib.sha256(point.case.name.encode()).hexdigest())
     held_out = ordered[_HELD_OUT - 1 :: _HELD_OUT]
@@ -200,9 +201,10 @@ def fit_points(
     rounds = itertools.count(1)
 
     def simulated() -> None:
-        on_progress(next(rounds), 2 * MOST_EVALUATIONS * len(overlaps))
+        on_progress(next(rounds), 2 * most_evaluations * len(overlaps))
 
-    tried = [fit_constants(Problem(used, priors, overlapped, simulated), source) for overlapped in overlaps]
+    problems = [Problem(used, priors, overlapped, simulated) for overlapped in overlaps]
+    tried = [fit_constants(problem, source, most_evaluations) for problem in problems]
     fitted = min(tried, key=lambda found: found.cost)
     shipped = EngineConstants(constants={}, fit=fitted.constants.fit)
     return Outcome(

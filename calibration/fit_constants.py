@@ -7,6 +7,7 @@ fitted freely they help the model they were fitted on and harm others.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -55,6 +56,7 @@ _INSTEAD = {"itl_mean_ms": "tpot_mean_ms", "ttft_p50_ms": "ttft_mean_ms", "e2e_m
 _OPEN_LOOP_REQUESTS = 600
 MOST_EVALUATIONS = 4
 """Of the residuals; a Jacobian is evaluated as often at most."""
+_FACTORS: tuple[ConstantName, ...] = ("compute_factor", "memory_factor", "kernel_time_factor")
 FACTORS_DEVIATION = 0.05
 """How far from 1 factors on an engine's own kernels are thought to be."""
 _STEP = 0.1  # of the prior's standard deviation: smaller steps would differentiate the grain of scheduling
@@ -85,13 +87,32 @@ class Measured(Protocol):
 
 
 class Prior(NamedTuple):
-    """What is thought of a constant before the runs are seen."""
+    """What is thought of a constant before the runs are seen: normal, and lognormal of factors.
+
+    *deviation* is in units of the constant; of factors it is one of their logarithms.
+    """
 
     name: ConstantName
     mean: float
     deviation: float
     low: float
     high: float
+
+    def at(self, place: float) -> float:
+        """Return the value that is *place* standard deviations from the mean."""
+        if self.name in _FACTORS:
+            return min(max(self.mean * math.exp(self.deviation * place), self.low), self.high)
+        return min(max(self.mean + self.deviation * place, self.low), self.high)
+
+    def place(self, value: float) -> float:
+        """Return how many standard deviations *value* is from the mean."""
+        if self.name in _FACTORS:
+            return math.log(value / self.mean) / self.deviation
+        return (value - self.mean) / self.deviation
+
+    def error(self, deviations: float, value: float) -> float:
+        """Return so many standard deviations about *value* in units of the constant."""
+        return deviations * self.deviation * (value if self.name in _FACTORS else 1.0)
 
 
 def priors_for(
@@ -107,7 +128,7 @@ def priors_for(
     host, delay = version.host, version.request_delay
     iteration_s, least_s = (host.per_iteration_s, 1e-3) if host_s is None else (host_s, host_s)
 
-    bounds = (0.5, 1.5) if factors_deviation <= FACTORS_DEVIATION else (0.05, 3.0)
+    bounds = (0.5, 1.5) if factors_deviation <= FACTORS_DEVIATION else (0.02, 3.0)
 
     def near(name: ConstantName, value: float, floor: float, high: float) -> Prior:
         return Prior(name, value, max(value, floor), 0.0, high)
@@ -203,13 +224,12 @@ class Problem:
 
     def values(self, place: Floats) -> Floats:
         """Return the constants in their own units."""
-        means, deviations, lows, highs = self._columns()
-        return np.clip(means + deviations * place, lows, highs)
+        return np.array([prior.at(float(at)) for prior, at in zip(self.priors, place, strict=True)])
 
     def bounds(self) -> tuple[Floats, Floats]:
         """Return the lowest and highest place."""
-        means, deviations, lows, highs = self._columns()
-        return (lows - means) / deviations, (highs - means) / deviations
+        ends = [(prior.place(prior.low), prior.place(prior.high)) for prior in self.priors]
+        return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
 
     def simulated(self, places: Sequence[Floats]) -> list[list[Latencies]]:
         """Return for each place the predicted latencies of every point."""
@@ -258,10 +278,6 @@ class Problem:
         """Return the number of the point behind each residual; -1 for the priors."""
         owners = [index for index, point in enumerate(self.points) for _ in point.measured]
         return np.array(owners + [-1] * len(self.priors))
-
-    def _columns(self) -> tuple[Floats, Floats, Floats, Floats]:
-        table = np.array([prior[1:] for prior in self.priors])
-        return table[:, 0], table[:, 1], table[:, 2], table[:, 3]
 
 
 def _tamed(errors: Floats) -> Floats:
@@ -341,7 +357,7 @@ def fit_constants(problem: Problem, source: str, max_evaluations: int = MOST_EVA
 
     found = least_squares(
         problem.residual,
-        np.zeros(len(problem.priors)),
+        _start(problem),
         jac=problem.jacobian,
         bounds=problem.bounds(),
         method="dogbox",  # the prior means of some constants lie on their bounds
@@ -365,6 +381,20 @@ def fit_constants(problem: Problem, source: str, max_evaluations: int = MOST_EVA
     )
 
 
+def _start(problem: Problem) -> Floats:
+    """Return where the fit begins: at the priors' means, or where kernels are so much slower that runs fit better.
+
+    Kernels that nobody timed may take ten times as long, from where the slopes at the means lead nowhere.
+    """
+    slower = np.array([-1.0 if prior.name in ("compute_factor", "memory_factor") else 0.0 for prior in problem.priors])
+    starts = [0.0 * slower]
+    if any(prior.name == "memory_factor" and prior.deviation > FACTORS_DEVIATION for prior in problem.priors):
+        starts += [deviations * slower for deviations in (1.0, 2.0, 3.0, 4.0)]
+    low, high = problem.bounds()
+    inside = [np.clip(start, low, high) for start in starts]
+    return min(inside, key=lambda start: float(np.sum(problem.residual(start) ** 2))) if len(inside) > 1 else inside[0]
+
+
 def _step(place: Floats, jacobian: Floats, residual: Floats, weights: Floats) -> Floats:
     """Return the minimum of the linearised problem, with a weight for each residual."""
     normal = jacobian.T @ (jacobian * weights[:, None])
@@ -378,14 +408,15 @@ def _published(
     correlations: Mapping[tuple[ConstantName, ConstantName], float],
     source: str,
 ) -> EngineConstants:
-    errors = deviations * [prior.deviation for prior in problem.priors]
+    values = [float(value) for value in problem.values(place)]
+    errors = [prior.error(*each) for prior, *each in zip(problem.priors, deviations, values, strict=True)]
     constants = {
         prior.name: Constant(
             value=float(f"{value:.4g}") if value > 1e-3 * error else 0.0,
             stderr=float(f"{error:.2g}"),
             bounds=(prior.low, prior.high),
         )
-        for prior, value, error in zip(problem.priors, problem.values(place), errors, strict=True)
+        for prior, value, error in zip(problem.priors, values, errors, strict=True)
     }
     rows: dict[ConstantName, dict[ConstantName, float]] = {}
     for (first, second), value in correlations.items():

@@ -11,7 +11,7 @@ import hashlib
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from typing import NamedTuple
 from calibration.anomalies import anomaly_of
 from calibration.case_names import gpu_of, version_of
 from calibration.fit import Outcome, fit_points, profile_yaml
-from calibration.fit_constants import FACTORS_DEVIATION, Point, points_of, priors_for
+from calibration.fit_constants import FACTORS_DEVIATION, MOST_EVALUATIONS, Point, points_of, priors_for
 from calibration.leave_out import Errors, errors_with, leave_one_model_out
 from calibration.memory_cases import NotModelledError
 from calibration.serving_cases import ServingCase, read_serving_cases
@@ -52,6 +52,8 @@ class Recipe(NamedTuple):
         How far from 1 the factors on kernels may be: wide where these are another engine's on another accelerator.
     users
         Most at once.
+    load_types
+        What its runs are: times of servers, or of batches where nothing else was published.
     """
 
     engine: str
@@ -64,6 +66,7 @@ class Recipe(NamedTuple):
     host_s: float | None = None
     deviation: float = FACTORS_DEVIATION
     users: int = _MOST_CONCURRENT
+    load_types: tuple[str, ...] = ("concurrency", "rate")
 
     @property
     def name(self) -> str:
@@ -71,21 +74,31 @@ class Recipe(NamedTuple):
         return f"{self.since}:{self.gpus[0]}"
 
     @property
-    def load_types(self) -> tuple[str, ...]:
-        """What users do in its runs: llama.cpp publishes the times of batches, the others of servers."""
-        return ("batch",) if self.engine == "llama-cpp" else ("concurrency", "rate")
+    def of_other_kernels(self) -> bool:
+        """Its factors stand for kernels that nobody timed, and its host times for what these leave."""
+        return self.deviation > FACTORS_DEVIATION
 
 
-_OTHER_KERNELS = 0.25
+_OTHER_KERNELS = 0.5
+_FAR_EVALUATIONS = 20
+"""Of the residuals of runs on kernels that nobody timed, which start far from where they end."""
+_HOST_OF_2024_S = 2.4e-3
+"""What vLLM 0.5 took the host an iteration beside timed kernels: 1.9 ms on A100, 2.8 ms on H100."""
 _SLOW_HOST_S = 10e-3
 """A token of DeepSeek-R1-Distill-Qwen-1.5B took 11.3 ms on the RTX 4090 that ran, its weights a third of that."""
-_LONG_ANSWERS = (("output_len", ("500", "1000", "1024", "2000", "8192")),)
-"""With answers of 100 tokens users prefill and decode in step or by turns, and a per cent of speed decides which."""
+_BATCHES = ("batch",)
+_ONE_CARD = (("tp", ("1",)),)
 
 RECIPES = (
-    Recipe("vllm", "0.8", "0.8.5", ("H100-PCIe-80GB",), (False,), "pub", (("tp", ("1",)),)),
-    Recipe("vllm", "0.8.5", "0.14", ("H100-PCIe-80GB",), (False,), "pub", (("tp", ("1",)),)),
-    Recipe("vllm", "0.8", "0.14", ("RTX-4090",), (True,), "pub", (("tp", ("1",)),), _SLOW_HOST_S),
+    Recipe("vllm", "0.2", "0.6", ("A100-SXM-40GB",), (False,), load_types=_BATCHES),
+    Recipe("vllm", "0.2", "0.6", ("H100-SXM-80GB",), (False,), load_types=_BATCHES),
+    *(
+        Recipe("vllm", "0.2", "0.6", (gpu,), (False,), "", (), _HOST_OF_2024_S, _OTHER_KERNELS, load_types=_BATCHES)
+        for gpu in ("MI250", "MI300X", "Max-1550")
+    ),
+    Recipe("vllm", "0.8", "0.8.5", ("H100-PCIe-80GB",), (False,), "pub", _ONE_CARD),
+    Recipe("vllm", "0.8.5", "0.14", ("H100-PCIe-80GB",), (False,), "pub", _ONE_CARD),
+    Recipe("vllm", "0.8", "0.14", ("RTX-4090",), (True,), "pub", _ONE_CARD, _SLOW_HOST_S),
     Recipe("vllm", "0.8", "0.14", ("L40S",), (False,), "pub"),
     Recipe("vllm", "0.8", "0.14", ("H100-SXM-80GB",), (False,), "sil"),
     Recipe("vllm", "0.8", "0.14", ("H200-SXM-141GB",), (False,), "sil"),
@@ -99,10 +112,10 @@ RECIPES = (
     Recipe("tensorrt-llm", "1.0", None, ("H200-SXM-141GB",), (True,), "sil"),
     Recipe("tensorrt-llm", "1.0", None, ("B200-SXM-180GB",), (True,), "sil"),
     Recipe("sglang", "0.5", None, ("H100-SXM-80GB",), (True,), "sil"),
-    Recipe("sglang", "0.5", None, ("H200-SXM-141GB",), (True,), "sil", _LONG_ANSWERS, users=128),
+    Recipe("sglang", "0.5", None, ("H200-SXM-141GB",), (True,), "sil", users=512),
     Recipe("sglang", "0.5", None, ("B200-SXM-180GB",), (True,), "sil"),
     *(
-        Recipe("llama-cpp", "0", None, (gpu,), (False,), deviation=_OTHER_KERNELS)
+        Recipe("llama-cpp", "0", None, (gpu,), (False,), deviation=_OTHER_KERNELS, load_types=_BATCHES)
         for gpu in (
             "RTX-4090",
             "RTX-3090",
@@ -112,11 +125,13 @@ RECIPES = (
             "H100-SXM-80GB",
             "H100-PCIe-80GB",
             "MI300X",
+            "MI250",
             "DGX-Spark",
             "Strix-Halo",
             "Apple-M2-Ultra",
         )
     ),
+    Recipe("llama-cpp", "0", None, ("Max-1550",), (False,), "", _ONE_CARD, None, _OTHER_KERNELS, load_types=_BATCHES),
 )
 
 
@@ -135,12 +150,16 @@ def chosen(case: ServingCase, recipe: Recipe) -> bool:
         known = kind == recipe.engine and gpu_of(case) in recipe.gpus
     except NotModelledError:
         return False
-    holds = _order(recipe.since) <= _order(version) < _order(recipe.before or "999")
+    holds = _order(recipe.since) <= _order(version) < _end(recipe.before)
     return known and holds and anomaly_of(case) is None
 
 
 def _order(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version))) or (998,)
+
+
+def _end(before: str | None) -> tuple[int, ...]:
+    return _order(before or "999")
 
 
 def drawn(cases: Sequence[ServingCase], most: int = MOST_POINTS) -> list[ServingCase]:
@@ -163,7 +182,8 @@ def fit_recipe(recipe: Recipe, cases: Sequence[ServingCase], source: str) -> Out
     if len(points) < _FEWEST_POINTS:
         return None
     priors = priors_for(points[0].setup.version, recipe.deviation, recipe.host_s)
-    return fit_points(recipe.engine, points, source, recipe.overlapped, priors=priors)
+    evaluations = _FAR_EVALUATIONS if recipe.of_other_kernels else MOST_EVALUATIONS
+    return fit_points(recipe.engine, points, source, recipe.overlapped, priors=priors, most_evaluations=evaluations)
 
 
 def entry(recipe: Recipe, outcome: Outcome) -> EngineConstants:
@@ -184,8 +204,9 @@ def for_all(entries: Sequence[EngineConstants], *, factors: bool = False) -> Ite
     """
     starts = sorted({each.since for each in entries}, key=_order)
     for since, before in zip(starts, [*starts[1:], None], strict=True):
-        found = [each for each in entries if _order(each.since) <= _order(since) < _order(each.before or "999")]
-        before = before or found[0].before
+        found = [each for each in entries if _order(each.since) <= _order(since) < _end(each.before)]
+        ends = [each.before for each in found if each.before is not None]
+        before = min((before, *ends), key=_end) if ends else before
         constants = {}
         for name in found[0].constants:
             if name.endswith("_factor") and not factors:
@@ -220,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         fitted = {recipe.name: entry(recipe, outcome) for recipe, outcome in found}
         shipped = {} if options.entry is None else _shipped(engine)
         entries = [(shipped | fitted)[recipe.name] for recipe in recipes if recipe.name in shipped | fitted]
-        profile = profile_yaml(engine, [*entries, *for_all(entries, factors=_of_other_kernels(recipes))], source)
+        profile = profile_yaml(engine, [*entries, *_for_others(recipes, shipped | fitted)], source)
         write_whole(options.output / f"{engine}.yaml", profile.encode())
         for line in _report(found):
             sys.stdout.write(line + "\n")
@@ -233,8 +254,11 @@ def _shipped(engine: str) -> dict[str, EngineConstants]:
     return {f"{each.since}:{each.gpus[0]}": each for each in load_calibrated_engine(engine).entries if each.gpus}
 
 
-def _of_other_kernels(recipes: Sequence[Recipe]) -> bool:
-    return all(recipe.deviation > FACTORS_DEVIATION for recipe in recipes)
+def _for_others(recipes: Sequence[Recipe], entries: Mapping[str, EngineConstants]) -> list[EngineConstants]:
+    """Return what holds for accelerators without runs: host times beside kernels that were timed, where any were."""
+    factors = all(recipe.of_other_kernels for recipe in recipes)
+    shared = [recipe.name for recipe in recipes if factors or not recipe.of_other_kernels]
+    return list(for_all([entries[name] for name in shared if name in entries], factors=factors))
 
 
 def _by_engine(chosen_engines: Sequence[str] | None) -> dict[str, list[Recipe]]:
@@ -255,11 +279,9 @@ def _report(found: Sequence[tuple[Recipe, Outcome]]) -> Iterator[str]:
         for model, errors in leave_one_model_out(outcome.fitted):
             yield f"left out {model}: {_shown(errors)}"
     for recipe, outcome in found:
-        others = [entry(*pair) for pair in found if pair[0].gpus != recipe.gpus]
-        if not others:
-            continue
-        factors = _of_other_kernels([each for each, _ in found])
-        holding = [each for each in for_all(others, factors=factors) if _order(each.since) <= _order(recipe.since)]
+        others = {each.name: entry(each, fit) for each, fit in found if each.gpus != recipe.gpus}
+        for_others = _for_others([each for each, _ in found], others) if others else []
+        holding = [each for each in for_others if _order(each.since) <= _order(recipe.since)]
         if holding:
             errors = errors_with(outcome.fitted.problem.points, holding[-1])
             yield f"{recipe.since} on {', '.join(recipe.gpus)} by the other accelerators: {_shown(errors)}"

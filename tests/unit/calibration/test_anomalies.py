@@ -6,17 +6,21 @@ from calibration.anomalies import anomaly_of
 from calibration.serving_cases import ServingCase
 
 ROW = {"case_id": "sil-1", "engine": "vllm", "gpu": "H100-SXM", "model": "openai/gpt-oss-120b", "load_value": "256"}
+TWINS = {"engine": "sglang", "gpu": "B200-SXM", "model": "DeepSeek-R1", "weight_dtype": "fp8", "date": "2026-03-25"}
 
 
 @pytest.mark.parametrize(
     ("cells", "words"),
     [
-        ({}, "cap on running"),
+        ({}, "a cap"),
         ({"load_value": "128"}, None),
-        ({"gpu": "H200-SXM", "model": "RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8", "load_value": "4"}, "prefix hits"),
+        ({"gpu": "H200-SXM", "model": "RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8", "load_value": "4"}, "hits"),
         ({"engine": "sglang", "date": "2025-11-20"}, "warm-up"),
         ({"engine": "trtllm", "model": "deepseek-ai/DeepSeek-R1"}, "speculative"),
         ({"case_id": "pub-1"}, None),
+        (TWINS | {"tp": "8.0"}, "differ"),
+        (TWINS | {"tp": "4.0"}, None),
+        ({"case_id": "pub1", "engine": "vLLM", "gpu": "Intel PVC GPU"}, "its start"),
     ],
 )
 def test_anomalies(cells, words):

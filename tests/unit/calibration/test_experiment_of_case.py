@@ -41,7 +41,7 @@ def test_inferencex_draws_lengths_between_eight_tenths_and_all_of_the_nominal_on
 
 def test_answers_of_one_length_vary_in_a_closed_loop_and_not_in_a_static_batch():
     lengths = experiment(len_distribution="fixed").workload.lengths
-    assert (lengths.output_tokens.low, lengths.output_tokens.high) == (122, 134)
+    assert (lengths.output_tokens.low, lengths.output_tokens.high) == (109, 147)
     assert lengths.input_tokens.low == lengths.input_tokens.high == 1024
     static = experiment(len_distribution="fixed", load_type="batch")
     assert (static.workload.lengths.kind, static.workload.lengths.output_tokens) == ("fixed", 128)

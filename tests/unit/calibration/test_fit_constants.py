@@ -1,8 +1,10 @@
+import math
+
 import numpy as np
 import pytest
 
 from calibration.fit import fit_points
-from calibration.fit_constants import Problem, fit_constants, points_of, priors_for
+from calibration.fit_constants import Prior, Problem, fit_constants, points_of, priors_for
 from calibration.serving_cases import ServingCase
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import EngineConstants
@@ -90,3 +92,24 @@ def test_every_fifth_run_is_kept_back_and_the_better_way_of_host_time_is_chosen(
     assert outcome.fitted.constants.overlapped is False
     assert outcome.on_held_out["tpot_mean_ms"]["mape"] < 3 < outcome.before["tpot_mean_ms"]["mape"]
     assert outcome.published.fit.median_error < 0.05
+
+
+def test_a_factor_is_lognormal_and_other_constants_are_normal():
+    factor, seconds = Prior("memory_factor", 1.0, 0.5, 0.02, 3.0), Prior("delay_fixed_s", 2e-3, 1e-3, 0.0, 0.2)
+    assert factor.at(-2.0) == pytest.approx(math.exp(-1.0))
+    assert factor.place(factor.at(-2.0)) == pytest.approx(-2.0)
+    assert factor.error(0.5, 0.2) == pytest.approx(0.05)
+    assert (seconds.at(1.5), seconds.at(-9.0), seconds.error(0.5, 9.0)) == (3.5e-3, 0.0, 0.5e-3)
+
+
+def test_kernels_that_nobody_timed_may_be_ten_times_as_slow():
+    shapes = [(prompt, 64, batch) for prompt in (256, 2000) for batch in (1, 8, 32)]
+    batches = [case(f"batch {place}", *shape, load_type="batch") for place, shape in enumerate(shapes)]
+    points = points_of(batches)[0]
+    slow = constants({"memory_factor": 0.1, "compute_factor": 0.1}, False)
+    made = [ServingCase({**each.case.row, "e2e_mean_ms": str(each.predicted(slow)["e2e_mean_ms"])}) for each in points]
+    points = points_of(made)[0]
+    problem = Problem(points, priors_for(points[0].setup.version, 0.5), overlapped=False)
+    found = fit_constants(problem, "synthetic", 20).constants.constants
+    assert found["memory_factor"].value == pytest.approx(0.1, rel=0.15)
+    assert found["compute_factor"].value == pytest.approx(0.1, rel=0.3)

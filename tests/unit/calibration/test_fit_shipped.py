@@ -54,13 +54,20 @@ def test_a_recipe_may_leave_runs_aside_to_be_judged_by_them():
     assert not chosen(case(engine_version="0.23.0", load_value="6"), between)
 
 
-def test_a_recipe_may_take_more_users_and_leave_short_answers_aside():
+def test_a_recipe_may_take_more_users():
     recipe = next(recipe for recipe in RECIPES if recipe[:2] == ("sglang", "0.5") and "H200-SXM-141GB" in recipe.gpus)
     cells = {"case_id": "sil-1", "engine": "sglang", "engine_version": "0.5.9", "gpu": "H200-SXM"}
-    cells |= {"load_type": "concurrency", "load_value": "128", "output_len": "500"}
+    cells |= {"load_type": "concurrency", "load_value": "512"}
     assert chosen(case(**cells), recipe)
-    assert not chosen(case(**cells | {"load_value": "129"}), recipe)
-    assert not chosen(case(**cells | {"output_len": "100"}), recipe)
+    assert not chosen(case(**cells | {"load_value": "513"}), recipe)
+
+
+def test_accelerators_without_timed_kernels_give_nothing_to_others_where_some_have_them():
+    kinds = {recipe.gpus[0] for recipe in RECIPES if recipe.engine == "vllm" and recipe.of_other_kernels}
+    assert kinds == {"MI250", "MI300X", "Max-1550"}
+    others = [each for each in load_calibrated_engine("vllm").entries if not each.gpus]
+    assert not any(kind in each.fit.source for kind in kinds for each in others)
+    assert (others[0].since, others[0].before) == ("0.2", "0.6")
 
 
 def test_a_fit_of_one_accelerator_is_not_compared_with_others(monkeypatch):
