@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, field_validator, model_validator
 
 from sim.admission import AnyAdmission
 from sim.autoscaler import AnyAutoscaler
@@ -29,6 +29,7 @@ from sim.router.disaggregation import Disaggregation
 from sim.router.least_loaded import LeastLoaded
 from sim.scheduler import AnyScheduler
 from sim.search import AnySearch
+from sim.section import Section
 from sim.slo import SLO
 from sim.speculation import AnySpeculation
 from sim.sweep import AnySweep
@@ -54,11 +55,7 @@ MOST_GPUS = 2**15
 """Most accelerators that are simulated: each replica is an object."""
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Deployment(_Section):
+class Deployment(Section):
     """The accelerators and how replicas spread over them."""
 
     gpu: str = Field(description="Hardware profile.")
@@ -78,7 +75,7 @@ class Deployment(_Section):
         return self
 
 
-class AllToAll(_Section):
+class AllToAll(Section):
     """A library that carries tokens to the ranks of their experts and back."""
 
     library: str = Field("deepep", description="Its calibrated profile.")
@@ -87,7 +84,7 @@ class AllToAll(_Section):
     )
 
 
-class OffloadTier(_Section):
+class OffloadTier(Section):
     """Memory beside the KV cache, of one replica."""
 
     capacity: Bytes = Field(gt=0, description="Room for KV blocks of a replica, over all its accelerators [B].")
@@ -96,30 +93,28 @@ class OffloadTier(_Section):
     )
 
 
-class KvOffload(_Section):
+class KvOffload(Section):
     """Where KV blocks go beside the accelerators, the fastest place first: host memory, disk."""
 
     tiers: tuple[OffloadTier, ...] = Field(min_length=1, description="Each takes what the one before has no room for.")
     write: Write = Field("write_through", description="Copy blocks as soon as they are full, or when they are evicted.")
 
 
-class StructuredOutput(_Section):
+class StructuredOutput(Section):
     """The library that keeps answers to a grammar; `workload.structured_output` says which answers."""
 
     backend: str | None = Field(None, description="xgrammar, llguidance, outlines or gbnf; missing: the engine's own.")
     difficulty: Difficulty = Field(
         "mixed", description="Of the schemas: mixed, with the few very hard ones of a large collection; or typical."
     )
-    mask_s: Seconds | None = Field(
-        None, ge=0, allow_inf_nan=False, description="A mask, for a sampled token; missing: measured [s]."
-    )
+    mask_s: Seconds | None = Field(None, ge=0, description="A mask, for a sampled token; missing: measured [s].")
     compile_s: Seconds | None = Field(
-        None, ge=0, allow_inf_nan=False, description="A schema that is new to a replica; missing: measured [s]."
+        None, ge=0, description="A schema that is new to a replica; missing: measured [s]."
     )
     overlapped: bool | None = Field(None, description="Masks are made beside the GPU; missing: as the engine does.")
 
 
-class EngineOptions(_Section):
+class EngineOptions(Section):
     """The serving engine and its flags, under vLLM's own names; a missing one is the engine version's default."""
 
     kind: str = Field("vllm", description="Engine profile.")
@@ -186,17 +181,17 @@ class EngineOptions(_Section):
         None, ge=1, description="Longest sequence accepted, answer included; missing: the model's own [tokens]."
     )
     request_timeout_s: Seconds | None = Field(
-        None, gt=0, allow_inf_nan=False, description="The server gives up what it has not answered by then [s]."
+        None, gt=0, description="The server gives up what it has not answered by then [s]."
     )
     queue_timeout_s: Seconds | None = Field(
-        None, gt=0, allow_inf_nan=False, description="The server gives up what it has not admitted by then [s]."
+        None, gt=0, description="The server gives up what it has not admitted by then [s]."
     )
     num_gpu_blocks_override: int | None = Field(
         None, ge=1, le=2**40, description="KV blocks of a replica, instead of the memory plan's [blocks]."
     )
 
 
-class Pool(_Section):
+class Pool(Section):
     """Equal replicas beside other pools; what it leaves out is as `deployment`, `model` and `engine` have it."""
 
     name: str | None = Field(None, min_length=1, description="Missing: pool and its number, from 0.")
@@ -215,11 +210,11 @@ class Pool(_Section):
     autoscaler: AnyAutoscaler | None = Field(None, description="How many replicas it has, from `replicas` on.")
 
 
-_Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Usd = Annotated[float, Field(ge=0)]
 _Price = _Usd | dict[str, _Usd]
 
 
-class Prices(_Section):
+class Prices(Section):
     """What an hour costs."""
 
     gpu_hour_usd: _Price | None = Field(
@@ -241,7 +236,7 @@ class Prices(_Section):
     )
 
 
-class Experiment(_Section):
+class Experiment(Section):
     """One question to the simulator."""
 
     name: str = Field("", description="Name of the experiment; missing: the file's.")

@@ -12,15 +12,15 @@ import operator
 import pkgutil
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from sim.section import Section
 
 __all__ = ["Policy", "kinds_of", "union_of"]
 
 
-class Policy(BaseModel):
+class Policy(Section):
     """Base of every choice that a YAML names by ``kind``; unknown keys are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     kind: str
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from sim.section import Section
 
 __all__ = ["Range"]
 
 
-class Range(BaseModel):
+class Range(Section):
     """Numbers from *low* to *high*."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     low: float = Field(description="Smallest value.")
     high: float = Field(description="Largest value.")

@@ -1,13 +1,15 @@
 """Tests that enumerate, so that nothing added later escapes: descriptions, units, the schema file, the commands."""
 
 import json
+import math
 import re
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from conftest import ROOT
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from sim.admission import Admission
 from sim.autoscaler import Autoscaler
@@ -18,6 +20,7 @@ from sim.experiment import Experiment
 from sim.policy import kinds_of
 from sim.router import Router
 from sim.scheduler import Scheduler
+from sim.section import Section
 from sim.speculation import Speculation
 from sim.workload.arrivals import ArrivalPolicy
 from sim.workload.lengths import LengthPolicy
@@ -45,6 +48,22 @@ def test_every_field_says_what_it_is(path):
     for ending, unit in UNITS.items():
         if types & {"number", "integer"} and path.endswith(ending) and "per_" not in path:
             assert unit in described["description"], f"{path}: say its unit {unit}"
+
+
+def _sections(base):
+    return {child for each in base.__subclasses__() for child in (each, *_sections(each))}
+
+
+@pytest.mark.parametrize("section", sorted(_sections(Section), key=lambda each: f"{each.__module__}.{each.__name__}"))
+def test_no_number_of_a_section_may_be_endless(section):
+    for name in (name for name, field in section.model_fields.items() if field.annotation is not Any):
+        try:
+            section.model_validate({name: math.inf})
+        except ValidationError as problem:
+            refused = {error["loc"][0] for error in problem.errors() if error["input"] == math.inf}
+        else:
+            refused = set()
+        assert name in refused, f"{section.__name__}.{name} takes infinity"
 
 
 def test_the_schema_file_is_current():

@@ -21,9 +21,7 @@ class QueueLimit(Admission):
     """
 
     kind: Literal["queue_limit"] = "queue_limit"
-    max_outstanding: float = Field(
-        gt=0, allow_inf_nan=False, description="Requests in flight, times the replicas that are ready."
-    )
+    max_outstanding: float = Field(gt=0, description="Requests in flight, times the replicas that are ready.")
 
     def judge(self, fleet: Fleet) -> Verdict:
         """Count what is outstanding."""

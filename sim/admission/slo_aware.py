@@ -27,10 +27,8 @@ class SloAware(Admission):
     """
 
     kind: Literal["slo_aware"] = "slo_aware"
-    ttft_s: Seconds = Field(gt=0, allow_inf_nan=False, description="Latest first token that is worth serving [s].")
-    prefill_tokens_per_s: float = Field(
-        gt=0, allow_inf_nan=False, description="Prompt tokens that a replica computes in a second."
-    )
+    ttft_s: Seconds = Field(gt=0, description="Latest first token that is worth serving [s].")
+    prefill_tokens_per_s: float = Field(gt=0, description="Prompt tokens that a replica computes in a second.")
     staleness_s: Staleness = 0.0
 
     def judge(self, fleet: Fleet) -> Verdict:

@@ -21,8 +21,8 @@ class TokenBucket(Admission):
     """
 
     kind: Literal["token_bucket"] = "token_bucket"
-    rate: float = Field(gt=0, allow_inf_nan=False, description="What it fills by, in its unit a second [requests/s].")
-    burst: float = Field(gt=0, allow_inf_nan=False, description="What it holds, in its unit; it begins full.")
+    rate: float = Field(gt=0, description="What it fills by, in its unit a second [requests/s].")
+    burst: float = Field(gt=0, description="What it holds, in its unit; it begins full.")
     unit: Literal["requests", "tokens"] = Field("requests", description="tokens: those of prompts.")
     each: Literal["all", "tenant", "class"] = Field("all", description="Who shares a bucket.")
 

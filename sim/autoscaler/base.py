@@ -16,7 +16,7 @@ __all__ = ["Autoscaler", "Metered", "Share", "Snapshot", "Window", "growth"]
 
 Window = Annotated[
     Seconds,
-    Field(gt=0, allow_inf_nan=False, description="Time that the metric is taken over, as a rate of Prometheus is [s]."),
+    Field(gt=0, description="Time that the metric is taken over, as a rate of Prometheus is [s]."),
 ]
 
 
@@ -80,24 +80,14 @@ class Autoscaler(Policy):
     min_replicas: int = Field(1, ge=1, description="Fewest replicas, unless there is nothing to do at all.")
     max_replicas: int = Field(ge=1, description="Most replicas.")
     scale_to_zero: bool = Field(False, description="Keep none after `idle_s` without requests.")
-    idle_s: Seconds = Field(300.0, ge=0, allow_inf_nan=False, description="Time without requests before that [s].")
-    interval_s: Seconds = Field(15.0, ge=1e-3, allow_inf_nan=False, description="Time between two decisions [s].")
-    lag_s: Seconds = Field(
-        15.0, ge=0, allow_inf_nan=False, description="Age of the metric when it is decided upon [s]."
-    )
+    idle_s: Seconds = Field(300.0, ge=0, description="Time without requests before that [s].")
+    interval_s: Seconds = Field(15.0, ge=1e-3, description="Time between two decisions [s].")
+    lag_s: Seconds = Field(15.0, ge=0, description="Age of the metric when it is decided upon [s].")
     tolerance: float = Field(0.1, ge=0, lt=1, description="Relative distance from the target at which nothing is done.")
-    stabilization_up_s: Seconds = Field(
-        0.0, ge=0, allow_inf_nan=False, description="Up only to the lowest wish of so long [s]."
-    )
-    stabilization_down_s: Seconds = Field(
-        300.0, ge=0, allow_inf_nan=False, description="Down only to the highest wish of so long [s]."
-    )
-    cooldown_up_s: Seconds = Field(
-        0.0, ge=0, allow_inf_nan=False, description="Shortest time between two steps up [s]."
-    )
-    cooldown_down_s: Seconds = Field(
-        0.0, ge=0, allow_inf_nan=False, description="Shortest time between any step and one down [s]."
-    )
+    stabilization_up_s: Seconds = Field(0.0, ge=0, description="Up only to the lowest wish of so long [s].")
+    stabilization_down_s: Seconds = Field(300.0, ge=0, description="Down only to the highest wish of so long [s].")
+    cooldown_up_s: Seconds = Field(0.0, ge=0, description="Shortest time between two steps up [s].")
+    cooldown_down_s: Seconds = Field(0.0, ge=0, description="Shortest time between any step and one down [s].")
     step_up: int | None = Field(
         None, ge=1, description="Most replicas more at a time; missing: as many as there are, or 4 if that is more."
     )

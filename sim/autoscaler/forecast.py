@@ -23,11 +23,9 @@ class Forecast(Autoscaler):
 
     kind: Literal["forecast"] = "forecast"
     target: float = Field(gt=0, description="Requests that each replica should get in a second.")
-    ahead_s: Seconds = Field(
-        300.0, ge=0, allow_inf_nan=False, description="How far ahead: at least the time of a cold start [s]."
-    )
+    ahead_s: Seconds = Field(300.0, ge=0, description="How far ahead: at least the time of a cold start [s].")
     method: Literal["season", "trend"] = Field("season", description="How the future follows from the past.")
-    period_s: Seconds = Field(86_400.0, gt=0, allow_inf_nan=False, description="After which the load repeats [s].")
+    period_s: Seconds = Field(86_400.0, gt=0, description="After which the load repeats [s].")
     window_s: Window = 300.0
 
     def wanted(self, seen: Sequence[Snapshot], current: int) -> int:

@@ -22,7 +22,7 @@ class TimeToFirstToken(Autoscaler):
     """
 
     kind: Literal["ttft"] = "ttft"
-    target_s: Seconds = Field(gt=0, allow_inf_nan=False, description="What it should be [s].")
+    target_s: Seconds = Field(gt=0, description="What it should be [s].")
     percentile: float = Field(95.0, gt=0, le=100, description="Of the requests, the share within it [%].")
     window_s: Window = 60.0
 

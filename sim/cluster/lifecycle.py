@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from sim.section import Section
 from sim.units import BytesPerSecond, Seconds
 
 __all__ = ["Lifecycle"]
@@ -13,7 +14,7 @@ __all__ = ["Lifecycle"]
 _PARTS = {"provisioning_s", "storage_bandwidth", "engine_start_s", "warm_up_s"}
 
 
-class Lifecycle(BaseModel):
+class Lifecycle(Section):
     """How a replica comes and goes.
 
     A start takes what it takes to get the node, to read the weights, to start the engine and to warm it up. By default
@@ -22,33 +23,25 @@ class Lifecycle(BaseModel):
     which 16 s are the weights at the 1.67 GB/s of a stock loader (84 s for 140 GB, ServerlessLLM, OSDI 2024).
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     cold_start_s: Seconds | None = Field(
-        None, ge=0, allow_inf_nan=False, description="The whole of a start, instead of the sum of its parts [s]."
+        None, ge=0, description="The whole of a start, instead of the sum of its parts [s]."
     )
     provisioning_s: Seconds = Field(
-        0.0, ge=0, allow_inf_nan=False, description="Until a node with the image is there; in a cloud minutes [s]."
+        0.0, ge=0, description="Until a node with the image is there; in a cloud minutes [s]."
     )
     storage_bandwidth: BytesPerSecond = Field(
-        1.67e9, gt=0, allow_inf_nan=False, description="At which a replica reads its weights, all ranks together [B/s]."
+        1.67e9, gt=0, description="At which a replica reads its weights, all ranks together [B/s]."
     )
-    engine_start_s: Seconds = Field(
-        25.0, ge=0, allow_inf_nan=False, description="Start of the engine's processes [s]."
-    )
-    warm_up_s: Seconds = Field(
-        31.0, ge=0, allow_inf_nan=False, description="Compilation and capture of graphs, once weights are there [s]."
-    )
+    engine_start_s: Seconds = Field(25.0, ge=0, description="Start of the engine's processes [s].")
+    warm_up_s: Seconds = Field(31.0, ge=0, description="Compilation and capture of graphs, once weights are there [s].")
     grace_s: Seconds | None = Field(
         None,
         ge=0,
-        allow_inf_nan=False,
         description="A replica that drains is lost after it (30 s in Kubernetes); missing: it answers all it has [s].",
     )
     gateway_timeout_s: Seconds = Field(
         300.0,
         gt=0,
-        allow_inf_nan=False,
         description="Longest wait of a request while no replica is ready, as Knative's default [s].",
     )
 

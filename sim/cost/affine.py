@@ -17,7 +17,7 @@ from sim.units import Seconds
 
 __all__ = ["Affine", "AffineStep"]
 
-_Rate = Annotated[Seconds, Field(ge=0, allow_inf_nan=False)]
+_Rate = Annotated[Seconds, Field(ge=0)]
 
 
 class Affine(CostModel):

@@ -48,9 +48,9 @@ class Roofline(CostModel):
     """
 
     kind: Literal["roofline"] = "roofline"
-    compute_factor: float = Field(1.0, gt=0, allow_inf_nan=False, description="On the compute rate of every kernel.")
-    memory_factor: float = Field(1.0, gt=0, allow_inf_nan=False, description="On the memory rate of every kernel.")
-    kernel_time_factor: float = Field(1.0, ge=0, allow_inf_nan=False, description="On the fixed time of each kernel.")
+    compute_factor: float = Field(1.0, gt=0, description="On the compute rate of every kernel.")
+    memory_factor: float = Field(1.0, gt=0, description="On the memory rate of every kernel.")
+    kernel_time_factor: float = Field(1.0, ge=0, description="On the fixed time of each kernel.")
     kernels: str | None = Field(
         None, description="Engine whose own kernel constants win over the common ones; missing: the one that serves."
     )

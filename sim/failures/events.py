@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from sim.section import Section
 from sim.units import Seconds
 
 __all__ = ["AnyEvent", "Drain", "Event", "Loss", "RollingUpdate", "RouterLoss", "Slow"]
 
 
-class Event(BaseModel):
+class Event(Section):
     """Something that happens at a given time."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    at_s: Seconds = Field(ge=0, allow_inf_nan=False, description="When it happens [s].")
+    at_s: Seconds = Field(ge=0, description="When it happens [s].")
 
 
 class Loss(Event):
@@ -26,9 +25,7 @@ class Loss(Event):
         description="link: of one accelerator to the others, which stops replicas of several; replica: all of one."
     )
     which: int = Field(0, ge=0, description="Its number in the fleet, from 0, pool by pool.")
-    for_s: Seconds = Field(
-        gt=0, allow_inf_nan=False, description="How long until it is repaired, and a replica may start there again [s]."
-    )
+    for_s: Seconds = Field(gt=0, description="How long until it is repaired, and a replica may start there again [s].")
 
 
 class Slow(Event):
@@ -37,7 +34,7 @@ class Slow(Event):
     what: Literal["slow"] = Field(description="A replica slows down.")
     which: int = Field(0, ge=0, description="Number of the replica in the fleet, from 0.")
     factor: float = Field(ge=1, le=1e3, description="How many times as long an iteration takes.")
-    for_s: Seconds = Field(gt=0, allow_inf_nan=False, description="How long it lasts [s].")
+    for_s: Seconds = Field(gt=0, description="How long it lasts [s].")
 
 
 class Drain(Event):
@@ -65,7 +62,7 @@ class RouterLoss(Event):
     """The router routes nothing; answers under way go on, since engines send them past it."""
 
     what: Literal["router"] = Field(description="The router is lost.")
-    for_s: Seconds = Field(gt=0, allow_inf_nan=False, description="How long it is away [s].")
+    for_s: Seconds = Field(gt=0, description="How long it is away [s].")
 
 
 AnyEvent = Annotated[Loss | Slow | Drain | RollingUpdate | RouterLoss, Field(discriminator="what")]

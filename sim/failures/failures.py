@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sim.failures.events import AnyEvent
+from sim.section import Section
 from sim.units import Seconds
 
 __all__ = ["Failures", "InFlight", "Rate"]
@@ -16,27 +17,21 @@ InFlight = Literal["retry", "resume", "fail"]
 """What becomes of a request whose replica is lost."""
 
 
-class Rate(BaseModel):
+class Rate(Section):
     """How often a thing breaks, and how long its repair takes."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    mtbf_s: Seconds = Field(ge=1, allow_inf_nan=False, description="Mean time between failures of one of them [s].")
-    repair_s: Seconds = Field(
-        gt=0, allow_inf_nan=False, description="Mean time until it is back, or another one is in its place [s]."
-    )
+    mtbf_s: Seconds = Field(ge=1, description="Mean time between failures of one of them [s].")
+    repair_s: Seconds = Field(gt=0, description="Mean time until it is back, or another one is in its place [s].")
     repair: Literal["exponential", "fixed"] = Field("exponential", description="How repair times are distributed.")
 
 
-class Failures(BaseModel):
+class Failures(Section):
     """What breaks by itself and by a script, and what becomes of the requests that it hits.
 
     Of 16,384 H100 in 54 days of training 419 unexpected interruptions were published, one in 50,677 GPU-hours ("The
     Llama 3 Herd of Models", arXiv 2407.21783, table 5): ``gpu: {mtbf_s: 50677 h, repair_s: ...}``. Nobody published
     repair times.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     gpu: Rate | None = Field(None, description="Accelerators that break; missing: none does.")
     node: Rate | None = Field(None, description="Nodes that break, beside their accelerators; missing: none does.")

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sim.moe.expert_map import Floats, Integers
+from sim.section import Section
 
 __all__ = ["Capacity"]
 
 
-class Capacity(BaseModel):
+class Capacity(Section):
     """GShard's capacity factor (Lepikhin et al. 2021): a slot takes *factor* times the mean of all slots."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     factor: float = Field(
         gt=0, examples=[1.5], description="Tokens that a slot takes at most, over the mean of all slots."

@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sim.moe.expert_map import Floats
+from sim.section import Section
 
 __all__ = ["Drift"]
 
 
-class Drift(BaseModel):
+class Drift(Section):
     """Lognormal factors on the long-run popularity of every expert.
 
     What lasts (topic, language, customer) is what rebalancing can follow; what is in one batch, nobody can.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     batch_sigma: float = Field(0.0, ge=0, le=5, description="Spread of the factors that each iteration draws anew.")
     slow_sigma: float = Field(0.0, ge=0, le=5, description="Spread of the factors that last.")

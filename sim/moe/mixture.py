@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sim.errors import ConfigError
 from sim.moe.capacity import Capacity
@@ -25,6 +25,7 @@ from sim.profiles.layers import Layers, MoeMlp
 from sim.profiles.model import Model
 from sim.profiles.params import expert_params
 from sim.profiles.quantization import Quantization, bytes_per_element
+from sim.section import Section
 from sim.units import Seconds
 
 __all__ = ["Mixture", "Rebalance"]
@@ -35,10 +36,8 @@ _PLACEMENTS = 6
 """Rebalancings that a table averages over."""
 
 
-class Rebalance(BaseModel):
+class Rebalance(Section):
     """Placing the experts anew while serving, by the loads of the last iterations."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     step_interval: int = Field(
         3000, ge=1, description="Iterations between two placements (SGLang `eplb_rebalance_num_iterations`)."
@@ -55,10 +54,8 @@ class Rebalance(BaseModel):
     )
 
 
-class Mixture(BaseModel):
+class Mixture(Section):
     """How routed experts are chosen and where they live."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     popularity: AnyPopularity = Field(Uniform(), description="How popular experts are in the long run.")
     drift: Drift = Field(Drift(), description="How that changes from batch to batch and slowly.")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sim.profiles.base import Profile
+from sim.section import Section
 
 __all__ = ["ApiList", "ApiOffer", "ApiPrice", "from_genai_prices"]
 
 
-class ApiPrice(BaseModel):
+class ApiPrice(Section):
     """What an API charges for a million tokens."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     input_usd_per_mtok: float = Field(ge=0, description="Prompt tokens [$ per million].")
     cached_input_usd_per_mtok: float | None = Field(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from sim.section import Section
 
 __all__ = ["Profile"]
 
 
-class Profile(BaseModel):
+class Profile(Section):
     """Base of hardware, model, engine and workload profiles: one YAML file each, named as the file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: str = Field(description="Name by which experiments choose it; equals the file's name.")
     aliases: tuple[str, ...] = Field((), description="Other names that people use for it.")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from sim.profiles.base import Profile
+from sim.section import Section
 
 __all__ = [
     "AllReduceConstants",
@@ -25,11 +26,7 @@ _BY_TYPE = ("gemm", "decode", "prefill", "latent_decode", "latent_prefill", "exp
 _BY_RANKS = ("all_reduce", "bus_all_reduce")
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Constant(_Part):
+class Constant(Section):
     """One fitted or fixed number."""
 
     value: float
@@ -45,7 +42,7 @@ class Constant(_Part):
         return self
 
 
-class Fit(_Part):
+class Fit(Section):
     """Where constants come from, and how well they predict shapes that their fit did not see."""
 
     source: str = Field(description="Table and rows, or citation.")
@@ -56,7 +53,7 @@ class Fit(_Part):
     p90_error: float | None = Field(None, ge=0, description="90th percentile of the same.")
 
 
-class GemmConstants(_Part):
+class GemmConstants(Section):
     """A matrix product with weights read once; the terms are those of `sim.cost.gemm`."""
 
     compute: Constant = Field(description="Share of the peak rate of its data type that is reached.")
@@ -69,7 +66,7 @@ class GemmConstants(_Part):
     fit: Fit
 
 
-class DecodeConstants(_Part):
+class DecodeConstants(Section):
     """Attention of one new token a sequence, linear in the tokens attended."""
 
     compute: Constant = Field(description="Share of the 16-bit peak rate that is reached.")
@@ -84,7 +81,7 @@ class DecodeConstants(_Part):
     fit: Fit
 
 
-class PrefillConstants(_Part):
+class PrefillConstants(Section):
     """Attention of prompt chunks over themselves and their past."""
 
     compute: Constant = Field(description="Share of the 16-bit peak rate that is reached.")
@@ -100,7 +97,7 @@ class PrefillConstants(_Part):
 _NONE = Constant(value=0.0, bounds=(0.0, 0.0), status="fixed")
 
 
-class ExpertConstants(_Part):
+class ExpertConstants(Section):
     """The grouped products of routed experts; the terms are those of `sim.cost.moe`."""
 
     compute: Constant = Field(description="Share of the peak rate of its data type that is reached.")
@@ -115,7 +112,7 @@ class ExpertConstants(_Part):
     fit: Fit
 
 
-class AllReduceConstants(_Part):
+class AllReduceConstants(Section):
     """All-reduce over a number of ranks, by three algorithms after the size of the message.
 
     Each is ``launch + 2 (n-1)/n bytes / (link share * link rate)``. Engines take a kernel of their own that sends
@@ -133,7 +130,7 @@ class AllReduceConstants(_Part):
     fit: Fit
 
 
-class ElementwiseConstants(_Part):
+class ElementwiseConstants(Section):
     """Norms, rotary embedding, residuals, activation functions."""
 
     memory: Constant = Field(description="Share of the peak memory bandwidth that is reached.")

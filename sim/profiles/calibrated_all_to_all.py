@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sim.profiles.base import Profile
 from sim.profiles.calibrated import Constant, Fit
+from sim.section import Section
 
 __all__ = ["AllToAllCalibration", "Direction", "ExchangeConstants", "Mode", "PhaseConstants"]
 
@@ -15,18 +16,14 @@ Mode = Literal["low_latency", "high_throughput"]
 Direction = Literal["dispatch", "combine"]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class PhaseConstants(_Part):
+class PhaseConstants(Section):
     """One direction: ``launch + bytes that leave the rank or its node / rate``."""
 
     launch_s: Constant = Field(description="Time of the smallest batch inside a CUDA graph [s].")
     link: Constant = Field(description="Rate as a share of one direction of the slowest link on the way.")
 
 
-class ExchangeConstants(_Part):
+class ExchangeConstants(Section):
     """Dispatch of one byte an element, and combine of two."""
 
     dispatch: PhaseConstants
@@ -38,7 +35,7 @@ class ExchangeConstants(_Part):
         return self.dispatch if direction == "dispatch" else self.combine
 
 
-class _Modes(_Part):
+class _Modes(Section):
     low_latency: dict[int, ExchangeConstants] = Field(
         {}, description="One message for each expert of a token; by nodes."
     )

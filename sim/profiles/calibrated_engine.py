@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from sim.profiles.base import Profile
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.engine import EngineVersion, HostTime, RequestDelay
 from sim.profiles.hardware import Hardware
+from sim.section import Section
 
 __all__ = ["CONSTANTS", "ConstantName", "EngineCalibration", "EngineConstants"]
 
@@ -32,10 +33,8 @@ fixed times of all kernels, which are 1 for the kernels that were measured one b
 _FACTORS = ("compute_factor", "memory_factor", "kernel_time_factor")
 
 
-class EngineConstants(BaseModel):
+class EngineConstants(Section):
     """The constants of some versions of an engine on some accelerators; those left out stay as the profile has them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     since: str = Field("0", description="First release for which they hold.")
     before: str | None = Field(None, description="First release for which they no longer hold; missing: they still do.")

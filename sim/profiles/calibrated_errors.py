@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sim.profiles.base import Profile
+from sim.section import Section
 
 __all__ = ["LOADS", "ErrorRegime", "ErrorTable", "Load"]
 
@@ -17,13 +18,11 @@ LOADS: tuple[Load, ...] = ("light", "busy", "saturated")
 three fifths; above."""
 
 
-class ErrorRegime(BaseModel):
+class ErrorRegime(Section):
     """Runs of one kind that were predicted without having been fitted.
 
     A factor f of a latency says: nine in ten of the measured values were within prediction / f and prediction * f.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     engine: str | None = Field(None, description="Engine profile; missing: every other one.")
     gpus: tuple[str, ...] = Field((), description="Hardware profiles; empty: all others.")

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from sim.errors import ProfileError
 from sim.profiles.base import Profile
 from sim.profiles.engine_memory import EngineMemory
 from sim.profiles.hardware import Hardware
 from sim.profiles.quantization import Dtype, Quantization
+from sim.section import Section
 from sim.units import Bytes, Seconds
 
 __all__ = [
@@ -38,11 +39,7 @@ FirstToken = Literal["prefill", "transfer", "decode"]
 HandoverOrder = Literal["prefill_first", "decode_first"]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class HostTime(_Part):
+class HostTime(Section):
     """Time of scheduling, input preparation and output handling around one iteration."""
 
     per_iteration_s: Seconds = Field(ge=0, description="Of every iteration [s].")
@@ -53,21 +50,21 @@ class HostTime(_Part):
     )
 
 
-class RequestDelay(_Part):
+class RequestDelay(Section):
     """What passes before the engine sees a request: HTTP, and tokenisation of the prompt."""
 
     fixed_s: Seconds = Field(ge=0, description="Of every request [s].")
     per_prompt_token_s: Seconds = Field(ge=0, description="Of each token of its prompt [s].")
 
 
-class Handover(_Part):
+class Handover(Section):
     """How a prefill replica hands a request over to a decode replica: see `sim.router.disaggregation`."""
 
     first_token: FirstToken = Field("prefill", description="When the client gets the first token.")
     order: HandoverOrder = Field("prefill_first", description="Whose replica is chosen, and blocks taken, first.")
 
 
-class StructuredOutput(_Part):
+class StructuredOutput(Section):
     """How answers are kept to a grammar: a mask of tokens for each that is sampled, made by a library on the host."""
 
     backend: str = Field(description="Library that is taken where none is asked for.")
@@ -78,7 +75,7 @@ class StructuredOutput(_Part):
     masked_share: float = Field(1.0, gt=0, le=1, description="Of the sampled tokens, those for which a mask is made.")
 
 
-class GraphLimit(_Part):
+class GraphLimit(Section):
     """Largest batch that is captured on some accelerators; the first that applies counts."""
 
     gpu_memory_at_least_bytes: Bytes = Field(0.0, ge=0, description="Visible memory from which it applies [B].")
@@ -86,7 +83,7 @@ class GraphLimit(_Part):
     from_tp_4: int | None = Field(None, gt=0, description="The same with tensor parallelism over 4 or more.")
 
 
-class CapturedSizes(_Part):
+class CapturedSizes(Section):
     """Batches that are captured, up to the largest; a smaller batch runs at the next of them."""
 
     first: tuple[int, ...] = Field(description="Smallest sizes, ascending.")
@@ -113,7 +110,7 @@ class CapturedSizes(_Part):
         return tuple(sorted(size for size in sizes if size <= largest))
 
 
-class Graphs(_Part):
+class Graphs(Section):
     """Kernels of a decode are captured and replayed at once; of larger batches the host launches each by itself."""
 
     limits: tuple[GraphLimit, ...] = Field((), description="None: as large as a batch may be.")
@@ -130,7 +127,7 @@ class Graphs(_Part):
         return None
 
 
-class BatchLimits(_Part):
+class BatchLimits(Section):
     """Default limits of a batch on some accelerators; the first that applies counts."""
 
     gpu_memory_at_least_bytes: Bytes = Field(0.0, ge=0, description="Visible memory from which it applies [B].")
@@ -151,7 +148,7 @@ class BatchLimits(_Part):
         return hardware.visible_memory_bytes >= self.gpu_memory_at_least_bytes and not left_out
 
 
-class EngineVersion(_Part):
+class EngineVersion(Section):
     """An engine's defaults and constants from one release on, until the next one that is listed."""
 
     since: str = Field(description="First release for which this holds.")
@@ -211,7 +208,7 @@ class EngineVersion(_Part):
         return self
 
 
-class Serves(_Part):
+class Serves(Section):
     """What an engine runs on, which models and which types of weights; none: no limit that a source states."""
 
     vendors: tuple[str, ...] = Field(min_length=1, description="Vendors of the accelerators.")

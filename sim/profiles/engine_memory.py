@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sim.profiles.quantization import Dtype
+from sim.section import Section
 from sim.units import Bytes
 
 __all__ = [
@@ -24,18 +25,14 @@ __all__ = [
 ]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Padding(_Part):
+class Padding(Section):
     """Multiples to which an engine rounds the matrices of experts of one data type."""
 
     hidden: int = Field(1, ge=1, description="The model's hidden size is rounded up to a multiple of this.")
     intermediate: int = Field(1, ge=1, description="The width of an expert on one rank, likewise.")
 
 
-class CudaGraphs(_Part):
+class CudaGraphs(Section):
     """Memory of captured CUDA graphs: a fixed part, and a part for each layer and captured batch size."""
 
     fixed_bytes: Bytes = Field(ge=0, description="[B]")
@@ -45,7 +42,7 @@ class CudaGraphs(_Part):
     subtracted: bool = Field(description="The engine takes it off the KV cache (vLLM from 0.21).")
 
 
-class Activations(_Part):
+class Activations(Section):
     """Peak of the forward pass and of the sampler; what is not measured for an engine may be left at 0."""
 
     forward_hidden_copies: float = Field(
@@ -84,7 +81,7 @@ class Activations(_Part):
     padding: dict[str, Padding] = Field({}, description="Padding of expert matrices, by data type.")
 
 
-class ProfiledMemory(_Part):
+class ProfiledMemory(Section):
     """vLLM: KV = visible memory x utilization - weights - profiled peak - non-torch (- CUDA graphs)."""
 
     kind: Literal["profiled"] = "profiled"
@@ -106,7 +103,7 @@ class ProfiledMemory(_Part):
     )
 
 
-class StaticFractionMemory(_Part):
+class StaticFractionMemory(Section):
     """SGLang: weights + KV = free memory before loading x mem_fraction_static."""
 
     kind: Literal["static_fraction"] = "static_fraction"
@@ -123,7 +120,7 @@ class StaticFractionMemory(_Part):
     reserved_floor_bytes: Bytes = Field(0.0, ge=0, description="Least reserve on cards above 60 GiB [B].")
 
 
-class FreeFractionMemory(_Part):
+class FreeFractionMemory(Section):
     """TensorRT-LLM: KV = what is free after weights and activations x free_gpu_memory_fraction."""
 
     kind: Literal["free_fraction"] = "free_fraction"
@@ -132,7 +129,7 @@ class FreeFractionMemory(_Part):
     collectives_bytes: Bytes = Field(ge=0, description="Taken as well with more than one rank [B].")
 
 
-class SlotMemory(_Part):
+class SlotMemory(Section):
     """llama.cpp and Ollama: the cache of all slots is allocated at the start; a margin stays free."""
 
     kind: Literal["slots"] = "slots"

@@ -7,17 +7,16 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from sim.profiles.base import Profile
+from sim.section import Section
 
 __all__ = ["FlagTable", "ModelledFlag", "spelling"]
 
 
-class ModelledFlag(BaseModel):
+class ModelledFlag(Section):
     """A flag that a field of the experiment stands for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     names: tuple[str, ...] = Field(min_length=1, description="Its spellings; MODEL: what stands before all flags.")
     field: str = Field(description="Dotted path of the field.")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sim.profiles.base import Profile
+from sim.section import Section
 from sim.units import Seconds
 
 __all__ = ["Difficulty", "Grammar", "GrammarTimes"]
@@ -15,10 +16,8 @@ Difficulty = Literal["mixed", "typical"]
 """Whether schemas are as in a large collection, its few very hard ones included (the mean), or as most (the median)."""
 
 
-class GrammarTimes(BaseModel):
+class GrammarTimes(Section):
     """A time by the difficulty of the schemas."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     mixed: Seconds = Field(ge=0, description="Mean over a large collection of schemas [s].")
     typical: Seconds = Field(ge=0, description="Median of the same [s].")

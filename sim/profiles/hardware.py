@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sim.profiles.base import Profile
+from sim.section import Section
 from sim.units import Bytes, BytesPerSecond, FlopsPerSecond
 
 __all__ = ["Hardware", "Link", "PeakDtype"]
@@ -14,10 +15,8 @@ __all__ = ["Hardware", "Link", "PeakDtype"]
 PeakDtype = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"]
 
 
-class Link(BaseModel):
+class Link(Section):
     """A way between accelerators that is faster than PCIe."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     kind: str = Field(description="NVLink4, xGMI full mesh, ICI 2D torus, ...")
     bytes_per_s: BytesPerSecond = Field(

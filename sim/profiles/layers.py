@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from sim.section import Section
 
 __all__ = [
     "AnyAttention",
@@ -21,11 +23,7 @@ __all__ = [
 ]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Indexer(_Part):
+class Indexer(Section):
     """A small scorer that picks the tokens which sparse attention reads (DeepSeek V3.2, V4, GLM-5, MiniMax-M3)."""
 
     heads: int = Field(gt=0)
@@ -34,7 +32,7 @@ class Indexer(_Part):
     params: int = Field(ge=0, description="All weights of the indexer of one layer.")
 
 
-class GroupedAttention(_Part):
+class GroupedAttention(Section):
     """Multi-head, grouped-query or multi-query attention, over all tokens or over a window."""
 
     kind: Literal["gqa"] = "gqa"
@@ -63,7 +61,7 @@ class GroupedAttention(_Part):
         return data
 
 
-class LatentAttention(_Part):
+class LatentAttention(Section):
     """Multi-head latent attention (DeepSeek V2, V3, Kimi): the cache holds one latent and one rope key a token."""
 
     kind: Literal["mla"] = "mla"
@@ -78,7 +76,7 @@ class LatentAttention(_Part):
     extra_params: int = Field(0, ge=0, description="Norms of the latents of one layer.")
 
 
-class CompressedAttention(_Part):
+class CompressedAttention(Section):
     """Attention of DeepSeek V4: one vector is key and value of all heads, kept in a window, compressed for ever."""
 
     kind: Literal["compressed"] = "compressed"
@@ -93,7 +91,7 @@ class CompressedAttention(_Part):
     extra_params: int = Field(0, ge=0, description="Compressor, norms and sinks of one layer.")
 
 
-class LinearAttention(_Part):
+class LinearAttention(Section):
     """A layer whose state does not grow with the context: gated delta net, Mamba, linear attention."""
 
     kind: Literal["linear"] = "linear"
@@ -106,7 +104,7 @@ AnyAttention = Annotated[
 ]
 
 
-class DenseMlp(_Part):
+class DenseMlp(Section):
     """One feed-forward network for all tokens."""
 
     kind: Literal["dense"] = "dense"
@@ -115,7 +113,7 @@ class DenseMlp(_Part):
     extra_params: int = Field(0, ge=0, description="Biases of one layer.")
 
 
-class MoeMlp(_Part):
+class MoeMlp(Section):
     """A router that sends each token to *top_k* of *experts*, beside shared experts."""
 
     kind: Literal["moe"] = "moe"
@@ -133,7 +131,7 @@ class MoeMlp(_Part):
     extra_params: int = Field(0, ge=0, description="Router bias and gate of the shared expert, of one layer.")
 
 
-class NoMlp(_Part):
+class NoMlp(Section):
     """A layer without a feed-forward part (Nemotron-H, Mamba stacks)."""
 
     kind: Literal["none"] = "none"
@@ -142,7 +140,7 @@ class NoMlp(_Part):
 AnyMlp = Annotated[DenseMlp | MoeMlp | NoMlp, Field(discriminator="kind")]
 
 
-class Layers(_Part):
+class Layers(Section):
     """*count* equal layers."""
 
     count: int = Field(gt=0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from sim.section import Section
 
 __all__ = ["MOST_RANKS", "Parallelism"]
 
@@ -10,10 +12,8 @@ MOST_RANKS = 4096
 """Largest degree of any parallelism: far beyond what anybody runs."""
 
 
-class Parallelism(BaseModel):
+class Parallelism(Section):
     """Degrees of parallelism of one replica; each defaults to 1."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     tp: int = Field(1, ge=1, le=MOST_RANKS, description="`tensor_parallel`: ranks that share every matrix.")
     pp: int = Field(1, ge=1, le=MOST_RANKS, description="`pipeline_parallel`: stages of consecutive layers.")

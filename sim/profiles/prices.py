@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sim.profiles.base import Profile
+from sim.section import Section
 
 __all__ = ["RENTED", "CardPrice", "GpuPrice", "Offer", "PriceKind", "PriceList"]
 
@@ -18,10 +19,8 @@ RENTED: tuple[PriceKind, ...] = ("on_demand", "reserved", "tco")
 _Usd = Annotated[float, Field(gt=0)]
 
 
-class Offer(BaseModel):
+class Offer(Section):
     """One published figure."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     kind: PriceKind = Field(description="How it is paid for.")
     usd: _Usd = Field(description="One accelerator, by the hour [$/h]; of a purchase, once [$].")

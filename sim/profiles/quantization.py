@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from sim.section import Section
 
 __all__ = [
     "BITS_PER_WEIGHT",
@@ -61,10 +63,8 @@ def bytes_per_element(dtype: str) -> float:
     return BITS_PER_WEIGHT[dtype] / 8
 
 
-class Quantization(BaseModel):
+class Quantization(Section):
     """Data types by part; what is left out follows the model's own checkpoint."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     weights: Dtype | None = Field(None, description="Weights of all linear layers; missing: as the checkpoint.")
     attention: Dtype | None = Field(None, description="Weights of attention projections, instead of `weights`.")

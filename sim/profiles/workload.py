@@ -25,7 +25,7 @@ def _is_distribution(table: dict[float, float]) -> dict[float, float]:
 
 
 TokenQuantiles = Annotated[
-    dict[Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)], Annotated[float, Field(ge=1, allow_inf_nan=False)]],
+    dict[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=1)]],
     AfterValidator(_is_distribution),
 ]
 """Inverse distribution of a length: share of requests that are at most so long -> length [tokens], linear between."""
@@ -38,7 +38,7 @@ def _averages_above_zero(rates: tuple[float, ...]) -> tuple[float, ...]:
 
 
 HourlyRate = Annotated[
-    tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...],
+    tuple[Annotated[float, Field(ge=0)], ...],
     Field(min_length=HOURS_OF_A_DAY, max_length=HOURS_OF_A_DAY),
     AfterValidator(_averages_above_zero),
 ]

@@ -62,9 +62,7 @@ class Router(Policy):
     One router serves many runs, so it remembers nothing itself: `begin` makes what a run needs.
     """
 
-    latency_s: Seconds = Field(
-        0.0, ge=0, allow_inf_nan=False, description="What the router itself takes for each request [s]."
-    )
+    latency_s: Seconds = Field(0.0, ge=0, description="What the router itself takes for each request [s].")
 
     def begin(self, fleet: Fleet) -> Choice:
         """Return the choice for one run over *fleet*, whose replicas come and go; one at least is ready when asked."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from sim.profiles.engine import FirstToken, HandoverOrder
 from sim.request import Request
+from sim.section import Section
 from sim.units import BytesPerSecond, Seconds
 
 __all__ = ["Disaggregation", "LocalPrefill", "Role"]
@@ -15,11 +16,7 @@ __all__ = ["Disaggregation", "LocalPrefill", "Role"]
 Role = Literal["both", "prefill", "decode"]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class LocalPrefill(_Section):
+class LocalPrefill(Section):
     """Which requests a decode replica serves alone, as it would without prefill replicas: if any of these holds.
 
     Source: Dynamo, "Conditional Disaggregation" (`eff_isl_threshold`; before 0.8 `max_local_prefill_length` and
@@ -42,7 +39,7 @@ class LocalPrefill(_Section):
         return crowded or request.input_tokens - request.expected_hit_tokens < self.below_tokens
 
 
-class Disaggregation(_Section):
+class Disaggregation(Section):
     """Prefill and decode on pools of their own; a missing value is the engine's, or the accelerator profile's.
 
     *first_token* is when the client gets it: ``prefill``, when the prompt is computed (DistServe, Splitwise);

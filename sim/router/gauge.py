@@ -28,7 +28,6 @@ Staleness = Annotated[
     Seconds,
     Field(
         ge=0,
-        allow_inf_nan=False,
         description="Interval at which the state of replicas is reported; what happens in between is not seen [s].",
     ),
     AfterValidator(_interval),

@@ -32,12 +32,8 @@ class KvAware(Router):
     """
 
     kind: Literal["kv_aware"] = "kv_aware"
-    overlap_score_weight: float = Field(
-        1.0, ge=0, allow_inf_nan=False, description="Weight of blocks to prefill against blocks to decode."
-    )
-    router_temperature: float = Field(
-        0.0, ge=0, allow_inf_nan=False, description="Randomness of the choice; 0: always the lowest cost."
-    )
+    overlap_score_weight: float = Field(1.0, ge=0, description="Weight of blocks to prefill against blocks to decode.")
+    router_temperature: float = Field(0.0, ge=0, description="Randomness of the choice; 0: always the lowest cost.")
     block_tokens: int = Field(16, ge=1, description="Only full blocks of this size count as cached [tokens].")
     staleness_s: Staleness = 0.0
 

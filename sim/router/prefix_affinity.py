@@ -33,7 +33,7 @@ class PrefixAffinity(Router):
     cache_threshold: float = Field(0.3, ge=0, le=1, description="Share of a prompt that must match for affinity.")
     balance_abs_threshold: int = Field(64, ge=0, description="Difference of loads that is out of balance [requests].")
     balance_rel_threshold: float = Field(
-        1.5, ge=1, allow_inf_nan=False, description="Ratio of the most to the least load that is out of balance."
+        1.5, ge=1, description="Ratio of the most to the least load that is out of balance."
     )
     max_tree_tokens: int = Field(
         2**24, ge=1, description="What the router remembers of each replica; SGLang: 2^26 characters [tokens]."

@@ -33,11 +33,11 @@ class Weighted(Router):
     """
 
     kind: Literal["weighted"] = "weighted"
-    queue: float = Field(2.0, ge=0, allow_inf_nan=False, description="Weight of a short queue.")
-    kv_cache: float = Field(2.0, ge=0, allow_inf_nan=False, description="Weight of a free KV cache.")
-    prefix: float = Field(3.0, ge=0, allow_inf_nan=False, description="Weight of a known prefix.")
-    running: float = Field(0.0, ge=0, allow_inf_nan=False, description="Weight of few running requests.")
-    session: float = Field(0.0, ge=0, allow_inf_nan=False, description="Weight of the session's last replica.")
+    queue: float = Field(2.0, ge=0, description="Weight of a short queue.")
+    kv_cache: float = Field(2.0, ge=0, description="Weight of a free KV cache.")
+    prefix: float = Field(3.0, ge=0, description="Weight of a known prefix.")
+    running: float = Field(0.0, ge=0, description="Weight of few running requests.")
+    session: float = Field(0.0, ge=0, description="Weight of the session's last replica.")
     max_prefix_tokens: int = Field(4096, ge=16, description="Beginning of a prompt that is compared [tokens].")
     lru_tokens: int = Field(500_000, ge=1, description="What is remembered of each replica [tokens].")
     staleness_s: Staleness = Field(0.05, gt=0)

@@ -70,7 +70,7 @@ class Sglang(Scheduler):
     max_num_seqs: int = Field(2048, ge=1, description="Most sequences that run at once: max_running_requests.")
     mixed_chunk: bool = Field(False, description="Decodes share the iteration of prompts: enable_mixed_chunk.")
     schedule_conservativeness: float = Field(
-        1.0, gt=0, allow_inf_nan=False, description="Factor on the share of future tokens that is reserved."
+        1.0, gt=0, description="Factor on the share of future tokens that is reserved."
     )
     clip_max_new_tokens: int = Field(4096, ge=1, description="Most future tokens that count for a request [tokens].")
     longest_prefix_match: bool = Field(

@@ -46,7 +46,7 @@ class TokenBudget(Scheduler):
         None, ge=1, description="Most tokens, prompts and full answers, of all who run; missing: the KV cache [tokens]."
     )
     waiting_served_ratio: float = Field(
-        0.3, ge=0, allow_inf_nan=False, description="How many must wait and fit, as a share of those who run."
+        0.3, ge=0, description="How many must wait and fit, as a share of those who run."
     )
     max_waiting_tokens: int = Field(
         20, ge=1, description="Tokens of everybody who runs, after which any number of them joins [tokens]."

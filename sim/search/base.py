@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from sim.policy import Policy
+from sim.section import Section
 from sim.units import Seconds
 
 __all__ = ["Search", "Users"]
 
 
-class Users(BaseModel):
+class Users(Section):
     """People instead of requests: each sends a request, reads the answer, thinks, and sends the next one."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     population: int = Field(ge=1, le=10_000_000, description="People who have access.")
     active_share: float = Field(1.0, gt=0, le=1, description="Share of them who work with it at the same time.")

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sim.profiles.apis import ApiPrice
 from sim.profiles.workload import HourlyRate
+from sim.section import Section
 
 __all__ = ["Costs", "Hybrid"]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Hybrid(_Section):
+class Hybrid(Section):
     """A share of the traffic that goes to a stronger model of others."""
 
     share: float = Field(ge=0, le=1, description="Share of the tokens.")
     api: str = Field("anthropic claude-sonnet-5", description="Offer in `profiles/apis/frontier.yaml`, or of `apis`.")
 
 
-class Costs(_Section):
+class Costs(Section):
     """What is paid beside the accelerators."""
 
     pue: float = Field(

@@ -7,9 +7,10 @@ from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sim.request import Request
+from sim.section import Section
 from sim.slo import SLO
 from sim.workload.lengths import AnyLengths, LengthPolicy
 from sim.workload.streams import stream
@@ -18,10 +19,8 @@ from sim.workload.structured import StructuredOutput
 __all__ = ["TrafficClass", "check_classes", "mark_classes", "mark_structured"]
 
 
-class TrafficClass(BaseModel):
+class TrafficClass(Section):
     """One class of a workload."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(min_length=1, description="Its name; a trace's own classes are found by it.")
     share: float | None = Field(

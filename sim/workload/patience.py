@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sim.request import Request
+from sim.section import Section
 from sim.units import Seconds
 from sim.workload.streams import stream
 
 __all__ = ["Patience"]
 
 
-class Patience(BaseModel):
+class Patience(Section):
     """A client's limit for the whole answer, after which it closes the connection."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    mean_s: Seconds = Field(
-        gt=0, allow_inf_nan=False, examples=[30.0], description="Mean time a client waits for its answer [s]."
-    )
+    mean_s: Seconds = Field(gt=0, examples=[30.0], description="Mean time a client waits for its answer [s].")
     distribution: Literal["fixed", "exponential"] = Field("fixed", description="Spread of these times.")
     share: float = Field(1.0, gt=0, le=1, description="Fraction of the requests whose client gives up at all.")
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sim.request import Request
+from sim.section import Section
 from sim.workload.streams import stream
 
 __all__ = ["SharedPrefix"]
 
 
-class SharedPrefix(BaseModel):
+class SharedPrefix(Section):
     """The beginning of prompts that is the same for all requests of a group."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     tokens: int = Field(
         ge=1, examples=[512], description="Length of the shared beginning; part of the prompt's length [tokens]."

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sim.errors import ConfigError, UserError, did_you_mean
 from sim.profiles.languages import Languages
 from sim.profiles.library import load_languages
+from sim.section import Section
 
 __all__ = ["Answers", "workload_of"]
 
@@ -19,10 +20,8 @@ _ANSWERS = 2  # messages a turn: what the user says, and what was answered
 _WORDS = "words"
 
 
-class Answers(BaseModel):
+class Answers(Section):
     """A questionnaire of ten lines; what is left out has a default."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: str = Field("questionnaire", description="Name of the experiment.")
     model: str = Field("meta-llama/Llama-3.3-70B-Instruct", description="What is to be served.")

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sim.request import Request
+from sim.section import Section
 from sim.workload.streams import stream
 
 __all__ = ["StructuredOutput"]
 
 
-class StructuredOutput(BaseModel):
+class StructuredOutput(Section):
     """Requests whose answers follow a JSON schema or another grammar; `engine.structured_output` says at what cost."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     share: float = Field(1.0, gt=0, le=1, description="Fraction of the requests.")
     schemas: int = Field(1, ge=1, description="Different schemas in use, each as often as the others.")

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from sim.section import Section
 from sim.workload.arrivals import AnyArrivals
 from sim.workload.arrivals.base import DrawnArrivals, RecordedArrivals
 from sim.workload.classes import TrafficClass, check_classes, mark_classes, mark_structured
@@ -23,10 +24,8 @@ DEFAULT_REQUESTS = 1000
 """As many as ``vllm bench serve`` sends by default."""
 
 
-class Workload(BaseModel):
+class Workload(Section):
     """Arrivals and lengths, chosen by ``kind``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     arrivals: AnyArrivals = Field(description="When requests are sent.")
     lengths: AnyLengths | None = Field(None, description="How long prompts and answers are; a trace brings its own.")

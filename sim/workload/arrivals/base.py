@@ -15,7 +15,7 @@ from sim.workload.traffic import MOST_REQUESTS, Floats, Traffic
 
 __all__ = ["ArrivalPolicy", "DrawnArrivals", "OpenLoop", "Rate", "RecordedArrivals", "Schedule", "Slots", "poisson_s"]
 
-Rate = Annotated[float, Field(ge=1e-6, allow_inf_nan=False, examples=[4.0])]
+Rate = Annotated[float, Field(ge=1e-6, examples=[4.0])]
 """Requests in a second, at least one in twelve days."""
 Slots = Annotated[int, Field(ge=1, le=MOST_REQUESTS)]
 """Requests that a client has in flight at most."""

@@ -24,8 +24,8 @@ class BurstArrivals(OpenLoop):
 
     kind: Literal["bursts"] = "bursts"
     rate: Rate = Field(description="Mean rate over bursts and pauses [requests/s].")
-    burst_s: Seconds = Field(gt=0, allow_inf_nan=False, examples=[10.0], description="Mean length of a burst [s].")
-    pause_s: Seconds = Field(ge=0, allow_inf_nan=False, examples=[30.0], description="Mean length of a pause [s].")
+    burst_s: Seconds = Field(gt=0, examples=[10.0], description="Mean length of a burst [s].")
+    pause_s: Seconds = Field(ge=0, examples=[30.0], description="Mean length of a pause [s].")
     sigma: float | None = Field(
         None,
         ge=0,

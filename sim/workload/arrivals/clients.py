@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from sim.request import Request
+from sim.section import Section
 from sim.workload.arrivals.base import Rate, RecordedArrivals
 from sim.workload.arrivals.shape import RateShape
 from sim.workload.lengths import AnyLengths
@@ -23,16 +24,12 @@ _REQUESTS = 1000
 """As many as a workload has where nobody says."""
 
 
-class Client(BaseModel):
+class Client(Section):
     """Somebody who sends requests, whatever the others do."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     name: str | None = Field(None, min_length=1, description="Its tenant and class; missing: client and its number.")
-    weight: float = Field(1.0, gt=0, allow_inf_nan=False, description="Its part of the rate, beside those of others.")
-    cv: float = Field(
-        1.0, gt=0, allow_inf_nan=False, description="Standard deviation of its gaps over their mean: 1 is Poisson."
-    )
+    weight: float = Field(1.0, gt=0, description="Its part of the rate, beside those of others.")
+    cv: float = Field(1.0, gt=0, description="Standard deviation of its gaps over their mean: 1 is Poisson.")
     lengths: AnyLengths = Field(description="Its prompts and answers.")
 
 

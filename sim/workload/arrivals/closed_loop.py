@@ -21,13 +21,9 @@ class ClosedLoopArrivals(DrawnArrivals):
 
     kind: Literal["closed_loop"] = "closed_loop"
     concurrency: Slots = Field(examples=[32], description="Users, and so the most requests in flight.")
-    think_s: Seconds = Field(
-        0.0, ge=0, allow_inf_nan=False, description="Mean pause of a user between an answer and the next request [s]."
-    )
+    think_s: Seconds = Field(0.0, ge=0, description="Mean pause of a user between an answer and the next request [s].")
     think_distribution: Literal["fixed", "exponential"] = Field("fixed", description="Spread of the pauses.")
-    ramp_s: Seconds = Field(
-        0.0, ge=0, allow_inf_nan=False, description="The users begin one by one, evenly over this time [s]."
-    )
+    ramp_s: Seconds = Field(0.0, ge=0, description="The users begin one by one, evenly over this time [s].")
     request_rate: Rate | None = Field(
         None, description="Poisson rate that the users together do not exceed [requests/s]; missing: no limit."
     )

@@ -23,7 +23,6 @@ class GammaArrivals(OpenLoop):
     cv: float = Field(
         gt=0,
         examples=[2.0],
-        allow_inf_nan=False,
         description="Standard deviation of the gaps over their mean: 1 is Poisson, more is burstier.",
     )
 

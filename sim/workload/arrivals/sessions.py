@@ -33,11 +33,11 @@ class SessionArrivals(RecordedArrivals):
 
     kind: Literal["sessions"] = "sessions"
     rate: Rate = Field(description="Sessions that begin in a second, a Poisson process [requests/s].")
-    turns: float = Field(5.0, ge=1, allow_inf_nan=False, description="Mean turns of a session.")
+    turns: float = Field(5.0, ge=1, description="Mean turns of a session.")
     system_tokens: int = Field(500, ge=0, description="System prompt, the same in all sessions [tokens].")
-    input_tokens: float = Field(120.0, ge=1, allow_inf_nan=False, description="Mean new input of a turn [tokens].")
-    output_tokens: float = Field(250.0, ge=1, allow_inf_nan=False, description="Mean answer [tokens].")
-    think_s: Seconds = Field(20.0, ge=0, allow_inf_nan=False, description="Mean pause before a later turn [s].")
+    input_tokens: float = Field(120.0, ge=1, description="Mean new input of a turn [tokens].")
+    output_tokens: float = Field(250.0, ge=1, description="Mean answer [tokens].")
+    think_s: Seconds = Field(20.0, ge=0, description="Mean pause before a later turn [s].")
     passages: int = Field(0, ge=0, le=10_000, description="Retrieved passages that a turn brings along.")
     passage_tokens: int = Field(400, ge=1, description="Length of a passage [tokens].")
     corpus: int = Field(10_000, ge=1, le=10_000_000, description="Different passages; the n-th is as popular as 1/n.")

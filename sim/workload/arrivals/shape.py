@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from sim.errors import ConfigError
 from sim.profiles.library import load_workload
 from sim.profiles.workload import HOURS_OF_A_DAY, HourlyRate
+from sim.section import Section
 from sim.units import Seconds
 from sim.workload.traffic import Floats
 
@@ -28,23 +29,21 @@ def _brings_some(rates: tuple[float, ...]) -> tuple[float, ...]:
 
 
 DailyRate = Annotated[
-    tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...],
+    tuple[Annotated[float, Field(ge=0)], ...],
     Field(min_length=7, max_length=7),
     AfterValidator(_brings_some),
 ]
 """Rate on each of seven days, Monday first."""
 
 
-class Crowd(BaseModel):
+class Crowd(Section):
     """A flash crowd: the rate rises to a multiple, stays there, and falls back."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    at_s: Seconds = Field(ge=0, allow_inf_nan=False, description="When the rate begins to rise [s].")
+    at_s: Seconds = Field(ge=0, description="When the rate begins to rise [s].")
     factor: float = Field(gt=0, le=1e4, description="Multiple of the usual rate at the height of it.")
-    rise_s: Seconds = Field(0.0, ge=0, allow_inf_nan=False, description="Time of the rise, a straight line [s].")
-    hold_s: Seconds = Field(60.0, ge=0, allow_inf_nan=False, description="Time at the height [s].")
-    fall_s: Seconds = Field(0.0, ge=0, allow_inf_nan=False, description="Time of the fall, a straight line [s].")
+    rise_s: Seconds = Field(0.0, ge=0, description="Time of the rise, a straight line [s].")
+    hold_s: Seconds = Field(60.0, ge=0, description="Time at the height [s].")
+    fall_s: Seconds = Field(0.0, ge=0, description="Time of the fall, a straight line [s].")
 
     def edges_s(self) -> Floats:
         """Return times between which the rate is taken as constant [s]: slopes are stairs of 32 steps."""
@@ -60,13 +59,11 @@ class Crowd(BaseModel):
         return 1 + (self.factor - 1) * np.where((time_s >= self.at_s) & (time_s <= corners_s[-1]), height, 0.0)
 
 
-class RateShape(BaseModel):
+class RateShape(Section):
     """A rate that follows the day and the week, grows by the month, and has flash crowds.
 
     It is constant within an hour. The mean over a week without growth and crowds is 1.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     hourly_rate: HourlyRate | None = Field(
         None, description="Rate in each of 24 hours in any unit: only their ratio counts. This or `profile`."

@@ -34,10 +34,8 @@ class TraceArrivals(RecordedArrivals):
     format: Annotated[str, AfterValidator(known_format)] = Field(
         AUTO, description="Kind of file; auto tells it by the columns of the first record."
     )
-    speedup: float = Field(
-        1.0, gt=0, allow_inf_nan=False, description="Recorded times are divided by this; pauses of sessions are kept."
-    )
-    jitter: Annotated[Seconds, Field(ge=0, allow_inf_nan=False)] | Literal["auto"] = Field(
+    speedup: float = Field(1.0, gt=0, description="Recorded times are divided by this; pauses of sessions are kept.")
+    jitter: Annotated[Seconds, Field(ge=0)] | Literal["auto"] = Field(
         0.0,
         description="Times become later by up to this, uniformly [s], because they were rounded; auto: by the tick to"
         " which they seem to be rounded, if any.",

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from sim.policy import Policy
+from sim.section import Section
 from sim.workload.streams import stream
 from sim.workload.traffic import Floats, Ints
 
@@ -33,10 +33,8 @@ class LengthPolicy(Policy):
         """Return the lengths of *count* requests; *beside* is the experiment's folder, where profiles may lie."""
 
 
-class Distribution(BaseModel):
+class Distribution(Section):
     """Distribution of one of the two lengths."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     @abstractmethod
     def draw(self, count: int, draws: np.random.Generator) -> Ints:

@@ -21,8 +21,8 @@ class ExponentialLengths(LengthPolicy):
     """
 
     kind: Literal["exponential"] = "exponential"
-    input_tokens: float = Field(ge=1, allow_inf_nan=False, examples=[1024], description="Mean prompt length [tokens].")
-    output_tokens: float = Field(ge=1, allow_inf_nan=False, examples=[256], description="Mean answer length [tokens].")
+    input_tokens: float = Field(ge=1, examples=[1024], description="Mean prompt length [tokens].")
+    output_tokens: float = Field(ge=1, examples=[256], description="Mean answer length [tokens].")
 
     def draw(self, count: int, seed: int, beside: Path) -> Lengths:
         """Return the lengths of *count* requests."""

@@ -19,12 +19,10 @@ _Z90 = 1.2815515655446004  # 90 % quantile of the standard normal distribution
 class LognormalTokens(Distribution):
     """A lognormal length, given by its mean or median and by its spread or 90 % quantile."""
 
-    mean: float | None = Field(
-        None, ge=1, allow_inf_nan=False, description="Mean before clipping [tokens]; this or `median`."
-    )
-    median: float | None = Field(None, ge=1, allow_inf_nan=False, description="Median [tokens]; this or `mean`.")
+    mean: float | None = Field(None, ge=1, description="Mean before clipping [tokens]; this or `median`.")
+    median: float | None = Field(None, ge=1, description="Median [tokens]; this or `mean`.")
     sigma: float | None = Field(None, ge=0, le=10, description="Standard deviation of ln(length); this or `p90`.")
-    p90: float | None = Field(None, ge=1, allow_inf_nan=False, description="90 % quantile [tokens], beside `median`.")
+    p90: float | None = Field(None, ge=1, description="90 % quantile [tokens], beside `median`.")
     low: int = Field(1, ge=1, description="Shorter draws become this long [tokens].")
     high: int | None = Field(None, ge=1, description="Longer draws become this long [tokens]; missing: no limit.")
 
