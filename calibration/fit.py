@@ -15,17 +15,10 @@ from typing import Any, NamedTuple
 
 from calibration.case_names import version_of
 from calibration.cases_of_files import serving_cases_of, steps_of
-from calibration.fit_constants import (
-    MOST_EVALUATIONS,
-    Fitted,
-    Measured,
-    Prior,
-    Problem,
-    fit_constants,
-    log_errors,
-    points_of,
-    priors_for,
-)
+from calibration.fitting.fitted import MOST_EVALUATIONS, Fitted, fit_constants
+from calibration.fitting.points import Measured, log_errors, points_of
+from calibration.fitting.priors import Prior, priors_for
+from calibration.fitting.problem import Problem
 from calibration.memory_cases import NotModelledError
 from calibration.serving_cases import ServingCase
 from calibration.step_points import StepPoint, step_points

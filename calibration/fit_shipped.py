@@ -19,7 +19,9 @@ from typing import NamedTuple
 from calibration.anomalies import anomaly_of
 from calibration.case_names import gpu_of, version_of
 from calibration.fit import Outcome, fit_points, profile_yaml
-from calibration.fit_constants import FACTORS_DEVIATION, MOST_EVALUATIONS, Point, points_of, priors_for
+from calibration.fitting.fitted import MOST_EVALUATIONS
+from calibration.fitting.points import Point, points_of
+from calibration.fitting.priors import FACTORS_DEVIATION, priors_for
 from calibration.leave_out import Errors, errors_with, leave_one_model_out
 from calibration.memory_cases import NotModelledError
 from calibration.serving_cases import ServingCase, read_serving_cases

@@ -6,9 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-import numpy as np
-
-from calibration.fit_constants import Fitted, Measured, log_errors
+from calibration.fitting.fitted import Fitted
+from calibration.fitting.points import METRICS, Measured, predict
 from calibration.summary_of_cases import error_statistics
 from sim.profiles.calibrated_engine import EngineConstants
 
@@ -19,11 +18,13 @@ Errors = dict[str, dict[str, float]]
 
 
 def errors_with(points: Sequence[Measured], constants: EngineConstants) -> Errors:
-    """Return the errors of *points* with *constants*."""
+    """Return the errors of *points* with *constants*, of latencies too that were not fitted beside others."""
     found: dict[str, list[float]] = defaultdict(list)
-    for _, errors in log_errors(points, constants):
-        for metric, error in errors.items():
-            found[metric].append(100 * float(np.expm1(error)))
+    for point, predicted in zip(points, predict([(point, constants) for point in points]), strict=True):
+        measured = {metric: value for metric, value in point.case.measured.items() if metric in METRICS}
+        for metric, value in (measured | point.measured).items():
+            if metric in predicted:
+                found[metric].append(100 * (predicted[metric] / value - 1))
     return {metric: error_statistics(errors) for metric, errors in found.items()}
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from calibration.case_names import version_of
 from calibration.case_of_run import case_of_run, with_assumptions
 from calibration.fit import Outcome, fit_points
-from calibration.fit_constants import Point, points_of
+from calibration.fitting.points import Point, points_of
 from calibration.importers import import_file
 from calibration.runs import Run
 from calibration.serving_cases import ServingCase, read_serving_cases

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from calibration.fit import fit_points
-from calibration.fit_constants import Prior, Problem, fit_constants, points_of, priors_for
+from calibration.fitting.fitted import fit_constants
+from calibration.fitting.points import points_of
+from calibration.fitting.priors import Prior, priors_for
+from calibration.fitting.problem import Problem
 from calibration.serving_cases import ServingCase
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import EngineConstants

@@ -1,0 +1,1 @@
+"""The parts of the experiment that repeats the run of a case."""

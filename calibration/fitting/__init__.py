@@ -1,0 +1,1 @@
+"""Fits of the constants of an engine to runs."""

@@ -1,0 +1,144 @@
+"""Points of a fit: what was measured, and what constants predict for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.experiment_of_case import experiment_of_case
+from calibration.memory_cases import NotModelledError
+from calibration.serving_cases import ServingCase
+from sim.errors import SimError
+from sim.experiment import Experiment
+from sim.profiles.calibrated_engine import EngineConstants
+from sim.simulate import ReadyPool, Setup, play, prepare
+
+__all__ = ["METRICS", "Floats", "Latencies", "Measured", "Point", "log_errors", "points_of", "predict", "scaled_errors"]
+
+Floats = NDArray[np.float64]
+Latencies = dict[str, float]
+"""Metric to value [ms]."""
+METRICS = {
+    "tpot_mean_ms": 0.05,
+    "itl_mean_ms": 0.05,
+    "ttft_mean_ms": 0.15,
+    "ttft_p50_ms": 0.15,
+    "e2e_mean_ms": 0.05,
+}
+"""Latencies that are fitted, and the error of each that is taken as noise of the measurement and of the model."""
+_INSTEAD = {"itl_mean_ms": "tpot_mean_ms", "ttft_p50_ms": "ttft_mean_ms", "e2e_mean_ms": "tpot_mean_ms"}
+"""Latencies that tell nothing new beside another one."""
+_OPEN_LOOP_REQUESTS = 600
+
+
+class Measured(Protocol):
+    """A point of a fit: what was measured, and what constants predict for it."""
+
+    @property
+    def case(self) -> ServingCase:
+        """The run that it is, or is of."""
+
+    @property
+    def setup(self) -> Setup:
+        """The deployment with the engine profile's own constants."""
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """The latencies that are fitted [ms]."""
+
+    def noise(self, metric: str) -> float:
+        """Return the error of a latency that is taken as noise of the measurement and of the model."""
+
+    def predicted(self, constants: EngineConstants) -> Latencies:
+        """Return what *constants* give [ms]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One run to be simulated with different constants."""
+
+    case: ServingCase
+    experiment: Experiment
+    setup: Setup
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """The latencies that are fitted [ms]."""
+        found = {metric: value for metric, value in self.case.measured.items() if metric in METRICS}
+        return {metric: value for metric, value in found.items() if _INSTEAD.get(metric) not in found}
+
+    def noise(self, metric: str) -> float:
+        """Return the error of a latency that is taken as noise."""
+        return METRICS[metric]
+
+    def predicted(self, constants: EngineConstants) -> Latencies:
+        """Return what the simulation gives with *constants*."""
+        setup = self.setup.with_constants(self.experiment, constants)
+        requests = play(self.experiment, [ReadyPool("", self.experiment, setup)]).requests
+        done = requests.completed
+        if not done.any():
+            return {}
+        ttft_s, tpot_s = requests.ttft_s[done], requests.tpot_s[done]
+        found = {
+            "ttft_mean_ms": 1e3 * float(ttft_s.mean()),
+            "ttft_p50_ms": 1e3 * float(np.median(ttft_s)),
+            "e2e_mean_ms": 1e3 * float(requests.e2e_s[done].mean()),
+        }
+        if np.isnan(tpot_s).all():  # answers of one token
+            return found
+        return found | dict.fromkeys(("tpot_mean_ms", "itl_mean_ms"), 1e3 * float(np.nanmean(tpot_s)))
+
+
+def points_of(cases: Iterable[ServingCase]) -> tuple[list[Point], dict[str, str]]:
+    """Return the cases that can be simulated, each question once, and the reason for each other one by name."""
+    points, refused = [], {}
+    for case in {case.question: case for case in cases}.values():
+        try:
+            experiment = experiment_of_case(case, _OPEN_LOOP_REQUESTS).experiment
+            if experiment.pools:
+                raise NotModelledError("constants are fitted to runs on equal replicas only")
+            points.append(Point(case, experiment, prepare(_uncalibrated(experiment))))
+        except (NotModelledError, SimError) as problem:
+            refused[case.name] = str(problem)
+    return points, refused
+
+
+def _uncalibrated(experiment: Experiment) -> Experiment:
+    """Return *experiment* on the engine profile's own constants."""
+    engine = experiment.engine.model_copy(update={"calibration": "none"})
+    copied = experiment.model_copy(update={"engine": engine})
+    copied._document = experiment.document
+    return copied
+
+
+def predict(tasks: Sequence[tuple[Measured, EngineConstants]]) -> list[Latencies]:
+    """Return what each point is predicted: runs are simulated on all cores, steps asked for here."""
+    from joblib import Parallel, delayed
+
+    runs = [place for place, (point, _) in enumerate(tasks) if isinstance(point, Point)]
+    simulated = Parallel(n_jobs=-1, batch_size=4)(delayed(Point.predicted)(*tasks[place]) for place in runs)
+    found: dict[int, Latencies] = dict(zip(runs, simulated, strict=True))
+    return [
+        found[place] if place in found else point.predicted(constants)
+        for place, (point, constants) in enumerate(tasks)
+    ]
+
+
+def scaled_errors(point: Measured, predicted: Latencies) -> Floats:
+    """Return ``ln(predicted / measured)`` of the latencies of *point*, in units of their noise."""
+    return np.array(
+        [np.log(predicted.get(metric, value) / value) / point.noise(metric) for metric, value in point.measured.items()]
+    )
+
+
+def log_errors(
+    points: Sequence[Measured], constants: EngineConstants
+) -> Iterator[tuple[Measured, dict[str, float]]]:
+    """Yield each point with ``ln(predicted / measured)`` of its latencies."""
+    for point, predicted in zip(points, predict([(point, constants) for point in points]), strict=True):
+        names, scaled = point.measured, scaled_errors(point, predicted)
+        yield point, {name: float(value * point.noise(name)) for name, value in zip(names, scaled, strict=True)}
