@@ -156,6 +156,11 @@ class EngineOptions(Section):
         description="Largest batch whose kernels are replayed as a CUDA graph; of larger ones the host launches each;"
         " 0: it always does; missing: the engine version's own.",
     )
+    captured_batches: tuple[Annotated[int, Field(ge=1)], ...] | None = Field(
+        None,
+        min_length=1,
+        description="All batches that are captured, instead of the engine version's up to `max_captured_batch`.",
+    )
     graph_padding: bool | None = Field(
         None,
         description="Smaller batches run as the next captured one, with rows for nobody; missing: as the engine version"

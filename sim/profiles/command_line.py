@@ -77,9 +77,9 @@ def fields_of(words: str | Sequence[str], table: FlagTable) -> dict[str, Any]:
         if flag is None:
             _refuse(plain, table)
             continue
-        if value in table.missing:
-            continue
-        place, fields = table.modelled.index(flag), _fields(flag, name, value, negated=plain != name)
+        left_out = value in table.missing
+        fields = {flag.field: None} if left_out else _fields(flag, name, value, negated=plain != name)
+        place = table.modelled.index(flag)
         for field in (flag.field, *(other for others in flag.instead.values() for other in others)):
             if found.get(field, (place, None))[0] == place:
                 found.pop(field, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from sim.profiles.flags import FlagTable, ModelledFlag
 
@@ -12,7 +12,10 @@ _HEAD = """# Flags of the engines
 
 `engine.flags` takes the command line of a server, as text or word by word, instead of the fields that it stands for.
 Every flag of the releases below is modelled, without effect on any figure, or refused; one that is in no table is
-refused as unknown. This page is what `python -m sim profiles flags` prints of `profiles/flags`.
+refused as unknown. Words are read as each server reads them: `--flag=value`, underscores for hyphens, `--no-flag`,
+a value attached to a flag of one letter (`-O3`), keys of JSON (`--compilation-config.max_cudagraph_capture_size 256`) and, for
+TGI and Ollama, variables before the command (`OLLAMA_NUM_PARALLEL=4 ollama serve`). This page is what
+`python -m sim profiles flags` prints of `profiles/flags`.
 """
 
 
@@ -41,11 +44,19 @@ def _names(names: Iterable[str]) -> str:
 def _field(flag: ModelledFlag) -> str:
     field = f"`{flag.field}`"
     if flag.write:
-        return f"write {field}, {flag.write}"
+        taken = f"; taken as {', '.join(flag.values)}" if flag.values else ""
+        return f"write {field}, {flag.write}{taken}"
     if flag.values is not None:
         beside = f"; `{flag.beside}` has to say the same" if flag.beside else ""
         return f"{field}, of {', '.join(flag.values)}{beside}"
-    return f"{field}: {_shown(flag.on)}" if flag.on is not None else field
+    if flag.on is not None:
+        return f"{field}: {_shown(flag.on)}"
+    others = (f"; {text}: {_said(fields)}" for text, fields in flag.instead.items())
+    return f"{field}{', a list' if flag.many else ''}{''.join(others)}"
+
+
+def _said(fields: Mapping[str, object]) -> str:
+    return ", ".join(f"`{field}`: {_shown(value)}" for field, value in fields.items())
 
 
 def _shown(value: object) -> str:

@@ -41,6 +41,9 @@ class TokenBudget(Scheduler):
     max_num_batched_tokens: int = Field(
         4096, ge=1, description="Most prompt tokens of an iteration: max_batch_prefill_tokens [tokens]."
     )
+    max_input_tokens: int | None = Field(
+        None, ge=1, description="Longest prompt; a longer one is refused; missing: max_num_batched_tokens [tokens]."
+    )
     max_num_seqs: int = Field(128, ge=1, description="Most sequences that run at once: max_batch_size.")
     max_batch_total_tokens: int | None = Field(
         None, ge=1, description="Most tokens, prompts and full answers, of all who run; missing: the KV cache [tokens]."
@@ -61,9 +64,10 @@ class TokenBudget(Scheduler):
 
     def never(self, request: Request, kv: KvCache) -> str:
         """Refuse what no batch could hold."""
-        if request.input_tokens > self.max_num_batched_tokens:
-            limit = self.max_num_batched_tokens
-            return f"prompt of {request.input_tokens} tokens exceeds max_num_batched_tokens {limit}"
+        for name in ("max_num_batched_tokens", "max_input_tokens"):
+            limit = getattr(self, name)
+            if limit is not None and request.input_tokens > limit:
+                return f"prompt of {request.input_tokens} tokens exceeds {name} {limit}"
         if request.total_tokens > self._total_tokens(kv):
             return f"{request.total_tokens} tokens exceed max_batch_total_tokens {self._total_tokens(kv)}"
         return ""

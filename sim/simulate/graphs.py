@@ -20,12 +20,17 @@ def largest_graph(experiment: Experiment, hardware: Hardware, version: EngineVer
     Raises
     ------
     ConfigError
-        A limit is asked of an engine that is not known to capture anything.
+        A limit is asked of an engine that is not known to capture anything, or two that differ.
     """
-    asked, kind = experiment.engine.max_captured_batch, experiment.engine.kind
+    options = experiment.engine
+    asked, sizes = options.max_captured_batch, options.captured_batches
+    field = "engine.max_captured_batch" if sizes is None else "engine.captured_batches"
+    if sizes is not None and asked not in (None, max(sizes)):
+        raise experiment.error(field, f"the largest is {max(sizes)}, and max_captured_batch {asked}: write one of them")
+    asked = asked if sizes is None else max(sizes)
     if version.graphs is None:
         if asked is not None:
-            raise experiment.error("engine.max_captured_batch", f"{kind} {version.since} captures no graphs")
+            raise experiment.error(field, f"{options.kind} {version.since} captures no graphs")
         return None
     return version.graphs.largest_on(hardware, experiment.deployment.parallelism.tp) if asked is None else asked
 
@@ -59,9 +64,10 @@ def padding_of(experiment: Experiment, hardware: Hardware, version: EngineVersio
     largest = largest_graph(experiment, hardware, version)
     if not (graphs.padded if asked is None else asked) or largest == 0:
         return None
+    sizes = options.captured_batches
     spread = experiment.deployment.parallelism.ep > 1
     return GraphPadding(
-        graphs.sizes.up_to(largest or _MOST, drafts=options.speculative is not None),
+        tuple(sorted(sizes)) if sizes else graphs.sizes.up_to(largest or _MOST, drafts=options.speculative is not None),
         graphs.counts == "sequences",
         graphs.sizes.prompts,
         graphs.sizes.experts_with_ep if spread else graphs.sizes.experts,

@@ -61,6 +61,8 @@ def _graphs(experiment: Experiment) -> Iterator[str]:
     """Say so where no kernel is launched."""
     if experiment.engine.max_captured_batch is not None and experiment.cost_model.kind == "affine":
         yield "engine.max_captured_batch takes memory only: the affine cost model knows no host"
+    if experiment.engine.graph_padding and experiment.cost_model.kind == "affine":
+        yield "engine.graph_padding plays no part: the affine cost model knows no graphs"
 
 
 def _structured(experiment: Experiment, traffic: Traffic) -> Iterator[str]:

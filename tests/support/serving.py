@@ -211,6 +211,8 @@ _OPTIONS = {
     "schedule_conservativeness": st.sampled_from((0.1, 1.0, 2.0)),
     "clip_max_new_tokens": st.sampled_from((3, 4096)),
     "longest_prefix_match": st.booleans(),
+    "chunked_prefill": st.booleans(),
+    "max_input_tokens": st.sampled_from((None, None, 3, 40)),
     "max_batch_total_tokens": st.sampled_from((None, 40, 200)),
     "waiting_served_ratio": st.sampled_from((0.0, 0.3, 1.2)),
     "max_waiting_tokens": st.sampled_from((1, 3, 20)),

@@ -1,6 +1,7 @@
 """Command lines of engines: what becomes of every flag, and that none is taken without a word."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ def test_the_page_is_what_the_command_prints():
 
 
 def test_every_engine_with_a_command_line_has_a_table():
-    assert set(TABLES) == {"vllm", "sglang", "tensorrt-llm", "llama-cpp"}
+    assert set(TABLES) == {"vllm", "sglang", "tensorrt-llm", "llama-cpp", "tgi", "ollama"}
     assert {load_engine(name).name for name in TABLES} == set(TABLES)
     sizes = {name: len(table.names) for name, table in TABLES.items()}
     assert sizes["vllm"] > 300
@@ -72,6 +73,11 @@ def _models(annotation):
         yield from _models(part)
 
 
+def words(name, value):
+    """A flag and its value, as their engine takes them."""
+    return [name, value] if name.startswith("-") else [f"{name}={value}"]
+
+
 @pytest.mark.parametrize(("engine", "flag"), EVERY, ids=lambda value: getattr(value, "names", (value,))[0])
 def test_every_modelled_flag_gives_an_experiment_or_says_what_to_write(engine, flag):
     kind = f"engine.kind={engine}"
@@ -79,17 +85,17 @@ def test_every_modelled_flag_gives_an_experiment_or_says_what_to_write(engine, f
     name = flag.names[0]
     if flag.write:
         with pytest.raises(ConfigError, match=f"{name}: write "):
-            flagged([name, "1"], kind)
+            flagged(words(name, "7"), kind)
     elif flag.on is not None:
-        flagged([name], kind, gpu)
+        flagged([name] if name.startswith("-") else words(name, "1"), kind, gpu)
     elif flag.values is not None:
         for text in flag.values:
-            flagged([name, text, *([flag.beside, text] if flag.beside else [])], kind, gpu)
+            flagged([*words(name, text), *(words(flag.beside, text) if flag.beside else [])], kind, gpu)
     elif flag.field == "model":
         flagged([name, "meta-llama/Llama-3.1-8B-Instruct"], kind)
     else:
         value = "0.5" if "fraction" in name or "utilization" in name or name in ("--watermark",) else "2"
-        flagged([name, value], kind, gpu)
+        flagged(words(name, value), kind, gpu)
 
 
 @pytest.mark.parametrize("engine", TABLES)
@@ -97,12 +103,12 @@ def test_other_flags_change_nothing_or_are_refused_with_their_reason(engine):
     table = TABLES[engine]
     for why, flags in table.irrelevant.items():
         for flag in flags:
-            assert fields_of([flag, "1"], table) == {}
-            assert ignored([flag, "1"], engine, Path()) == {why: [flag]}
+            assert fields_of(words(flag, "1"), table) == {}
+            assert ignored(words(flag, "1"), engine, Path()) == {why: [flag]}
     for why, flags in table.refused.items():
         for flag in flags:
             with pytest.raises(ValueError, match=f"^{flag} is refused: ") as caught:
-                fields_of([flag, "1"], table)
+                fields_of(words(flag, "1"), table)
             assert why in str(caught.value)
 
 
@@ -111,7 +117,7 @@ def test_no_flag_outside_of_the_tables_is_taken(engine):
     table = TABLES[engine]
     known = {spelling(name) for name in table.names}
     word = st.from_regex(r"--[a-z][a-z0-9_.-]{0,30}", fullmatch=True)
-    flags = [name for name in table.names if name.startswith("--")]
+    flags = [name for name in table.names if name.startswith("--")] or ["--serve"]
     near = st.sampled_from(flags).flatmap(lambda name: st.sampled_from((name + "s", name[:-1], name + "-x")))
 
     @settings(max_examples=40, deadline=None, derandomize=True)
@@ -171,7 +177,7 @@ def test_flags_of_a_pool_are_its_own():
         ("--max-model-len 8k", ("engine.max_model_len=9",), "says engine.max_model_len 8000, where 9 is"),
         ("other/model", (), "says model other/model, where meta-llama/Llama-3.1-8B-Instruct is written"),
         ("--no-kv-unified x", ("engine.kind=llama-cpp",), "llama-server 00dc805 has no MODEL"),
-        ("--anything", ("engine.kind=tgi",), "tgi has no table of flags: write fields; llama-cpp, sglang"),
+        ("--anything", ("engine.kind=deepspeed",), "deepspeed has no table of flags: write fields; llama-cpp, ollama"),
         ("--enable_chunked_prefill=false", ("engine.kind=nim",), "--enable_chunked_prefill: it cannot be"),
     ],
 )
@@ -224,6 +230,53 @@ def test_of_several_flags_for_a_field_the_one_counts_that_the_engine_obeys(flags
 def test_words_that_an_engine_would_not_take_are_refused(flags, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         fields_of(flags, TABLES["vllm"])
+
+
+@pytest.mark.parametrize(
+    ("engine", "flags", "fields"),
+    [
+        ("vllm", "-O3 -qfp8", {"deployment.quantization.weights": "fp8"}),
+        ("vllm", "-tp=2 --max_num_seqs=8", {"deployment.parallelism.tp": 2, "engine.scheduler.max_num_seqs": 8}),
+        ("vllm", "--compilation-config.max_cudagraph_capture_size 256", {"engine.max_captured_batch": 256}),
+        ("vllm", "-cc.max_cudagraph_capture_size=256 -O2", {"engine.max_captured_batch": 256}),
+        ("vllm", """-cc '{"cudagraph_mode": "NONE", "mode": 3}'""", {"engine.max_captured_batch": 0}),
+        ("vllm", "--cudagraph-capture-sizes 1 2 4 8", {"engine.captured_batches": [1, 2, 4, 8]}),
+        ("vllm", """-cc '{"cudagraph_capture_sizes": [1, 8]}'""", {"engine.captured_batches": [1, 8]}),
+        ("vllm", "--max-num-seqs None --stream-interval 1", {}),
+        ("vllm", "--max-num-seqs 8 --max-num-seqs None", {}),
+        ("sglang", "--chunked-prefill-size -1", {"engine.scheduler.chunked_prefill": False}),
+        ("sglang", "--chunked-prefill-size=-1 --chunked-prefill-size 512",
+         {"engine.scheduler.max_num_batched_tokens": 512}),
+        ("sglang", "--cuda-graph-bs 1 2 24 --disaggregation-mode null", {"engine.captured_batches": [1, 2, 24]}),
+        ("llama-cpp", "-ngl 99 -np 2", {"engine.scheduler.max_num_seqs": 2}),
+        ("tgi", "NUM_SHARD=2 text-generation-launcher -p80 --cuda-graphs 1,2",
+         {"deployment.parallelism.tp": 2, "engine.captured_batches": [1, 2]}),
+        ("tgi", "PREFIX_CACHING=0 text-generation-launcher --cuda-graphs 0",
+         {"engine.prefix_caching": False, "engine.max_captured_batch": 0}),
+        ("ollama", "OLLAMA_NUM_PARALLEL=4 OLLAMA_HOST=0.0.0.0 ollama serve", {"engine.scheduler.max_num_seqs": 4}),
+        ("ollama", "OLLAMA_KV_CACHE_TYPE=q8_0", {"deployment.quantization.kv_cache": "int8"}),
+        ("tensorrt-llm", "trtllm-serve m --backend pytorch --kv_cache_dtype fp8", {
+            "model": "m", "deployment.quantization.kv_cache": "fp8"}),
+    ],
+)  # fmt: skip
+def test_flags_as_their_engines_take_them(engine, flags, fields):
+    assert fields_of(flags, TABLES[engine]) == fields
+
+
+@pytest.mark.parametrize(
+    ("engine", "flags", "message"),
+    [
+        ("vllm", "-tp2", "vllm serve 0.33.0 has no -tp2"),
+        ("vllm", "-O0", "-O: '0' is not modelled; known are 2, 3"),
+        ("vllm", "-cc '{mode: 3}'", "-cc: {mode: 3} is not JSON"),
+        ("vllm", """-cc '{"backend": "eager"}'""", "-cc is refused: kernels run as captured and compiled graphs"),
+        ("ollama", "OLLAMA_NUM_PARALEL=4", "OLLAMA_NUM_PARALEL=4: this variable of the environment is not modelled"),
+        ("llama-cpp", "-ngl 20", "-ngl: '20' is not modelled; known are all, auto, -1, 99"),
+    ],
+)
+def test_flags_that_their_engines_or_the_simulator_do_not_take(engine, flags, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        fields_of(flags, TABLES[engine])
 
 
 def test_a_pool_may_write_other_fields_than_flags_say():

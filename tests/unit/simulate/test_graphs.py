@@ -85,3 +85,12 @@ def test_flags_stand_for_it():
 def test_a_cost_model_without_host_says_that_it_has_no_effect():
     run = simulate(experiment('cost_model={"kind": "affine", "base_s": 0.01}', "engine.max_captured_batch=8"))
     assert any("max_captured_batch" in warning for warning in run.summary.warnings)
+
+
+def test_all_captured_batches_may_be_listed():
+    cost = prepare(experiment("engine.captured_batches=[24, 4, 1]")).engine.cost
+    assert (cost.padding.sizes, cost.host.launches.largest) == ((1, 4, 24), 24)
+    with pytest.raises(ConfigError, match="engine.captured_batches: the largest is 24, and max_captured_batch 8"):
+        prepare(experiment("engine.captured_batches=[24, 4, 1]", "engine.max_captured_batch=8"))
+    with pytest.raises(ConfigError, match="engine.captured_batches: llama-cpp 0 captures no graphs"):
+        prepare(experiment("engine.kind=llama-cpp", "engine.captured_batches=[8]"))
