@@ -63,7 +63,7 @@ def windows_of(model: Model) -> tuple[int, ...]:
 class Plan:
     """One replica's model on its accelerators; each method yields operations of one rank.
 
-    *tokens_each* is how many tokens a decode computes in an iteration.
+    *tokens_each* is how many tokens a decode computes in an iteration, *reads* how often it reads its context for them.
     """
 
     model: Model
@@ -75,6 +75,7 @@ class Plan:
     library: Library | None = None
     tokens_each: int = 1
     rebalance: Rebalance | None = None
+    reads: int = 1
 
     def layers(self) -> Iterator[Operation]:
         """Yield the operations of all layers."""
@@ -294,7 +295,8 @@ class Plan:
     ) -> DecodeAttention:
         window = None if reach is None else windows_of(self.model).index(reach)
         rates = self.accelerator.decode(self.kv, latent=latent)
-        return DecodeAttention("attention_decode", count, flops * self.tokens_each, kept_bytes, kv_heads, rates, window)
+        flops, kept_bytes, units = flops * self.tokens_each, kept_bytes * self.reads, kv_heads * self.reads
+        return DecodeAttention("attention_decode", count, flops, kept_bytes, units, rates, window)
 
     def _prefill(
         self,

@@ -89,7 +89,9 @@ class Roofline(CostModel):
         placements = [{}] if mixture is None else loads_of(mixture, model, parallelism.ep, nodes)
         rebalance = None if mixture is None else mixture.rebalance
         kv = quantization.kv_cache or model.dtype
-        common = Plan(model, accelerator, quantization, parallelism, kv, {}, library, 1 + draft_tokens)
+        each = 1 + draft_tokens
+        reads = each if engine_version.batch_expansion else 1
+        common = Plan(model, accelerator, quantization, parallelism, kv, {}, library, each, reads=reads)
         host, delay = engine_version.host, engine_version.request_delay
         own_host = Host(host.per_iteration_s, host.per_sequence_s, host.per_prefill_s, host.overlapped, masks, launches)
         own_delay = Delay(delay.fixed_s, delay.per_prompt_token_s)
@@ -162,9 +164,12 @@ def _mixture(
 
 
 def _drafting(plan: Plan, draft: Draft, draft_tokens: int, padding: GraphPadding | None) -> Drafting:
-    """Return what *draft* computes, on the ranks of one stage of the model that *plan* serves."""
-    parallelism = plan.parallelism.model_copy(update={"pp": 1})
-    own = replace(plan, model=draft.model, quantization=draft.quantization, parallelism=parallelism, tokens_each=1)
+    """Return what *draft* computes, on the ranks of one stage of the model that *plan* serves, or on fewer."""
+    alone = {"tp": draft.tp, "ep": min(plan.parallelism.ep, draft.tp)} if draft.tp is not None else {}
+    parallelism = plan.parallelism.model_copy(update={"pp": 1} | alone)
+    own = replace(
+        plan, model=draft.model, quantization=draft.quantization, parallelism=parallelism, tokens_each=1, reads=1
+    )
     joined = (own.joined(draft.joined_features),) if draft.joined_features else ()
     step = _step(own, (*own.layers(), *joined), Host(), Delay(), padding)
     windows = windows_of(plan.model)

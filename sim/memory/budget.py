@@ -143,7 +143,7 @@ def _weights(deployment: Deployment, layers: range, engine: Activations) -> floa
     own = stage_weight_bytes(deployment.model, deployment.quantization, deployment.parallelism, layers, engine)
     if deployment.draft is None or layers.stop != deployment.model.num_layers:
         return own
-    return own + deployment.draft.weight_bytes / deployment.parallelism.tp
+    return own + deployment.draft.weight_bytes / deployment.draft.ranks(deployment.parallelism.tp)
 
 
 def captured_sizes(max_num_seqs: int, max_size: int) -> int:

@@ -46,7 +46,7 @@ def pool(deployment: Deployment) -> Pool:
     cuts = stages(deployment.model, deployment.parallelism.pp)
     block_bytes = [stage_block_bytes(groups, cut) for cut in cuts]
     if deployment.draft is not None and groups:
-        block_bytes[-1] += deployment.draft.token_bytes(kv_dtype) / tp * max(group.block_size for group in groups)
+        block_bytes[-1] += deployment.draft.token_bytes(kv_dtype, tp) * max(group.block_size for group in groups)
     return Pool(
         groups,
         block_bytes=tuple(block_bytes),

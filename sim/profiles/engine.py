@@ -188,6 +188,9 @@ class EngineVersion(Section):
             return quantization
         return quantization.model_copy(update={"activations": self.mxfp4_activations})
 
+    batch_expansion: bool = Field(
+        False, description="The tokens of a draft are verified as sequences, each of which reads the whole context."
+    )
     handover: Handover = Field(Handover(), description="How prefill and decode replicas work together.")
 
     def limits_on(

@@ -74,7 +74,7 @@ def port_of(experiment: Experiment, alone: Experiment, setup: Setup) -> Port:
     if bytes_per_s is None:
         missing = f"the profile of {setup.hardware.name} has no {options.link} bandwidth: write bytes_per_s"
         raise experiment.error("disaggregation.link" if experiment.disaggregation else "pools", missing)
-    footprint = KvFootprint.of(setup.model, deployment.quantization, deployment.parallelism)
+    footprint = KvFootprint.of(setup.model, deployment.quantization, deployment.parallelism, setup.draft)
     return Port(footprint, options.efficiency * bytes_per_s)
 
 

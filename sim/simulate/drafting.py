@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sim.errors import ConfigError, ProfileError
 from sim.experiment import Experiment
 from sim.profiles.draft import Draft
@@ -25,11 +27,23 @@ def draft_of(experiment: Experiment, model: Model, flags: Flags) -> Draft | None
             f"a sequence verifies {each} tokens at once, which max_num_batched_tokens {budget} never allows",
         )
     beside, quantization = experiment.folder, experiment.deployment.quantization
+    ranks = _ranks(experiment)
     try:
-        return speculative.draft(model, quantization, lambda name: load_model(name, beside))
+        draft = speculative.draft(model, quantization, lambda name: load_model(name, beside))
+        return draft and replace(draft, tp=ranks)
     except ConfigError as problem:
         raise experiment.error("engine.speculative.kind", problem.message) from None
     except ProfileError as problem:
         if problem.file is not None:
             raise
         raise experiment.error("engine.speculative.model", problem.message) from None
+
+
+def _ranks(experiment: Experiment) -> int | None:
+    """Return how many accelerators share the draft, None for all; raise `ConfigError` where they cannot."""
+    speculative, parallelism = experiment.engine.speculative, experiment.deployment.parallelism
+    shared = None if speculative is None else speculative.draft_tensor_parallel_size
+    if shared is not None and (shared not in (1, parallelism.tp) or parallelism.dp > 1):
+        allowed = f"1 or {parallelism.tp}, the model's tp; with dp, it is left out"
+        raise experiment.error("engine.speculative.draft_tensor_parallel_size", f"must be {allowed}")
+    return shared

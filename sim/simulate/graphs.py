@@ -44,7 +44,7 @@ def launches_of(experiment: Experiment, model: Model, hardware: Hardware, versio
     speculative = experiment.engine.speculative
     if largest is None or graphs is None:
         return None
-    each = 1 + speculative.num_speculative_tokens if speculative is not None and graphs.counts == "tokens" else 1
+    each = 1 if speculative is None or _of_sequences(version) else 1 + speculative.num_speculative_tokens
     return Launches(largest // each, graphs.launch_s * model.num_layers, eager=not largest)
 
 
@@ -68,8 +68,13 @@ def padding_of(experiment: Experiment, hardware: Hardware, version: EngineVersio
     spread = experiment.deployment.parallelism.ep > 1
     return GraphPadding(
         tuple(sorted(sizes)) if sizes else graphs.sizes.up_to(largest or _MOST, drafts=options.speculative is not None),
-        graphs.counts == "sequences",
+        _of_sequences(version),
         graphs.sizes.prompts,
         graphs.sizes.experts_with_ep if spread else graphs.sizes.experts,
         graphs.sizes.head,
     )
+
+
+def _of_sequences(version: EngineVersion) -> bool:
+    """Tell whether a captured size counts sequences, whatever they compute."""
+    return version.graphs is not None and version.graphs.counts == "sequences" and not version.batch_expansion

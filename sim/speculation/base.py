@@ -36,6 +36,10 @@ class Speculation(Policy):
         None, ge=0, description="Drafting in one iteration; missing: what the drafting model computes [s]."
     )
 
+    draft_tensor_parallel_size: int | None = Field(
+        None, ge=1, description="Accelerators that share the drafting model: 1, or, if missing, as many as the model's."
+    )
+
     @field_validator("acceptance")
     @classmethod
     def _falls(cls, rate: float | tuple[float, ...]) -> float | tuple[float, ...]:

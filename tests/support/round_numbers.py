@@ -112,6 +112,7 @@ def engine(per_iteration_s=0.0, per_sequence_s=0.0, per_prefill_s=0.0, overlappe
         ),
         request_delay=SimpleNamespace(fixed_s=fixed_s, per_prompt_token_s=per_token_s),
         fp8_inputs_fused=False,
+        batch_expansion=False,
     )
 
 
