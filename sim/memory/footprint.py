@@ -45,8 +45,8 @@ class KvFootprint:
     ) -> KvFootprint:
         """Return the footprint of *model*, and of the one that drafts for it, on one attention rank of a replica.
 
-        What the draft keeps is sent with the rest: vLLM registers all caches (`nixl_connector.py`), SGLang appends those
-        of the draft (`disaggregation/prefill.py`).
+        What the draft keeps is sent with the rest: vLLM registers all caches (`nixl_connector.py`), SGLang appends
+        those of the draft (`disaggregation/prefill.py`).
         """
         kv_dtype = kv_dtype_of(model, quantization)
         kept: Counter[int | None] = Counter()

@@ -202,6 +202,7 @@ def _canonical(row: TraceRow) -> dict[str, Any]:
         "priority": row.priority or None,
         "class": row.traffic_class or None,
         "tenant": row.tenant or None,
+        "schema": row.schema or None,
         "request_id": row.request_id,
         "ttft_ms": _or_none(row.ttft_ms),
         "tpot_ms": _or_none(row.tpot_ms),

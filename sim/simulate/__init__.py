@@ -29,6 +29,7 @@ __all__ = ["Played", "ReadyPool", "Result", "Setup", "play", "prepare", "ready_p
 
 
 _LARGE = 100_000
+_MOST_TOKENS = 2**26
 
 
 class Played(NamedTuple):
@@ -126,6 +127,7 @@ def play(
     disaggregation = decided(experiment, pools)
     traffic = generate(experiment.workload, experiment.seed, experiment.folder)
     _refuse_beyond_window(experiment, pools, traffic)
+    _refuse_endless(experiment, traffic)
     refuse_idle_admission(experiment, traffic.requests)
     ask_for_services(experiment, pools, traffic.requests)
     total = len(traffic.requests)
@@ -157,6 +159,13 @@ def _as_seen(requests: RequestRows, pools: Sequence[ReadyPool]) -> RequestRows:
     """Return the rows as clients see them, who get tokens late."""
     lags = np.repeat([pool.setup.stream_lag_iterations for pool in pools], [pool.replicas for pool in pools])
     return requests.seen_late(lags[requests.replica])
+
+
+def _refuse_endless(experiment: Experiment, traffic: Traffic) -> None:
+    """Refuse a request whose drafts and seconds no memory would hold: six times the longest window of any model."""
+    longest = max(request.total_tokens for request in traffic.requests)
+    if longest > _MOST_TOKENS:
+        raise experiment.error("workload", f"a request has {longest:,} tokens: at most {_MOST_TOKENS:,} are simulated")
 
 
 def _refuse_beyond_window(experiment: Experiment, pools: Sequence[ReadyPool], traffic: Traffic) -> None:

@@ -70,6 +70,8 @@ def _structured(experiment: Experiment, traffic: Traffic) -> Iterator[str]:
     asked = any(request.schema for request in traffic.requests)
     if experiment.engine.structured_output is not None and not asked:
         yield "engine.structured_output has no effect: no request of workload.structured_output asks for a grammar"
+    elif asked and experiment.engine.structured_output is None and not experiment.workload.structured:
+        yield "schemas of the trace take no time: write engine.structured_output, such as {}"
     elif asked and experiment.cost_model.kind == "affine":
         yield "structured output takes no time: the affine cost model knows no host"
 

@@ -23,14 +23,16 @@ class Structure:
 
 
 def structure_of(experiment: Experiment, version: EngineVersion) -> Structure | None:
-    """Return what structured output costs on this engine; None where no request of *experiment* asks for it.
+    """Return what structured output costs on this engine; None where nothing of *experiment* speaks of it.
+
+    A trace may name the schema of each request: those count where the engine's options are there, be they empty.
 
     Raises
     ------
     ConfigError
         The engine has none, or not with this library.
     """
-    if not experiment.workload.structured:
+    if not experiment.workload.structured and experiment.engine.structured_output is None:
         return None
     library, engine = grammar_library(experiment, version), version.structured_output
     assert engine is not None, "an engine with a library has structured output"

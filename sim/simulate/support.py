@@ -10,7 +10,7 @@ from sim.profiles.folders import names
 from sim.profiles.hardware import Hardware
 from sim.profiles.library import load_engine
 from sim.profiles.model import Model
-from sim.profiles.quantization import PARTS, Dtype
+from sim.profiles.quantization import PARTS, Dtype, Quantization
 
 __all__ = ["require_support"]
 
@@ -30,10 +30,15 @@ def _asked(experiment: Experiment, model: Model, hardware: Hardware) -> Iterator
     where, architecture = f"{hardware.name} of {hardware.vendor}", model.architecture
     yield f"does not run on {where}", lambda serves, _: serves.runs_on(hardware)
     yield f"does not serve {architecture} models", lambda serves, version: serves.knows(architecture, version)
-    quantization = experiment.deployment.quantization
-    for dtype in dict.fromkeys(quantization.of(part) for part in PARTS):
-        if dtype is not None:
-            yield f"reads no {dtype} weights on {hardware.name}", _reader(dtype, hardware)
+    for dtype in dict.fromkeys(_types(model, experiment.deployment.quantization)):
+        yield f"reads no {dtype} weights on {hardware.name}", _reader(dtype, hardware)
+
+
+def _types(model: Model, quantization: Quantization) -> Iterator[Dtype]:
+    """Yield the types of the parts that *model* has: those asked for, else those of its checkpoint."""
+    for part in PARTS:
+        if model.params_of(part):
+            yield model.dtype_of(part, quantization)
 
 
 def _reader(dtype: Dtype, hardware: Hardware) -> Able:

@@ -36,9 +36,11 @@ class Client(Section):
 class ClientArrivals(RecordedArrivals):
     """The requests of several clients, merged: what a provider sees is bursty where its largest clients are.
 
-    Gaps are gamma distributed. Each client draws from random streams of its own, so that another one more changes no
-    gap and no length of those before. Source: Xiang et al., "ServeGen", NSDI 2026, and alibaba/ServeGen@765b7a2, which
-    composes production workloads of clients with a rate, a coefficient of variation and lengths each.
+    Gaps are gamma distributed, and nobody begins with the run: the first gap is the rest of one that was under way, so
+    that a bursty client is as likely between two bursts as ever. Each client draws from random streams of its own, so
+    that another one more changes no gap and no length of those before. Source: Xiang et al., "ServeGen", NSDI 2026, and
+    alibaba/ServeGen@765b7a2, which composes production workloads of clients with a rate, a coefficient of variation and
+    lengths each.
     """
 
     kind: Literal["clients"] = "clients"
@@ -81,9 +83,16 @@ class ClientArrivals(RecordedArrivals):
             drawn = [2 * number for number in drawn]
 
     def _times(self, place: int, share: float, number: int, seed: int) -> Floats:
-        """Return the first *number* arrivals of a client that sends *share* requests a unit of time."""
-        shape = self.clients[place].cv ** -2
-        gaps = stream(seed, f"arrivals of {_names(self.clients)[place]}").standard_gamma(shape, number)
+        """Return the first *number* arrivals of a client that sends *share* requests a unit of time.
+
+        Of the gap that is under way at an instant, which is long more often than others, any part may have passed. A
+        Poisson process forgets.
+        """
+        shape, name = self.clients[place].cv ** -2, _names(self.clients)[place]
+        gaps = stream(seed, f"arrivals of {name}").standard_gamma(shape, number)
+        if shape != 1:
+            under_way = stream(seed, f"gap under way of {name}")
+            gaps[0] = under_way.random() * under_way.standard_gamma(shape + 1)
         return np.cumsum(gaps) / (shape * share)
 
     def _requests(self, whose: Floats, arrival_s: Floats, seed: int, beside: Path) -> Iterator[Request]:

@@ -119,6 +119,7 @@ def _request(index: int, row: TraceRow, arrival_s: float) -> Request:
         priority=row.priority,
         traffic_class=row.traffic_class,
         tenant=row.tenant,
+        schema=row.schema,
     )
 
 

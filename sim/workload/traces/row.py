@@ -30,7 +30,7 @@ class TraceRow:
         When it was sent [s]; from the start of the trace, once the file has been read.
     input_tokens, output_tokens
         Length of prompt and answer [tokens]. No answer at all marks a failed request.
-    segments, output_segment, session_id, turn, priority, traffic_class, tenant
+    segments, output_segment, session_id, turn, priority, traffic_class, tenant, schema
         As in `Request`.
     think_s
         Pause after the turn before [s]. None: the turn is sent at its own arrival.
@@ -51,6 +51,7 @@ class TraceRow:
     priority: int = 0
     traffic_class: str = ""
     tenant: str = ""
+    schema: str = ""
     request_id: str = ""
     ttft_ms: float = math.nan
     tpot_ms: float = math.nan

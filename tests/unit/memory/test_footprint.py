@@ -1,9 +1,12 @@
 """What is sent of a prompt: by layers, latents, windows and states, to ranks that share heads or hold all of them."""
 
+from dataclasses import replace
+
 from sim.memory.footprint import KvFootprint
 from sim.profiles.library import load_model
 from sim.profiles.parallelism import Parallelism
 from sim.profiles.quantization import Quantization
+from sim.speculation.mtp import Mtp
 
 
 def footprint(model, tp=1, pp=1, **types):
@@ -16,6 +19,18 @@ def test_grouped_attention():
         assert footprint("meta-llama/Llama-3.1-8B-Instruct", tp).moved_bytes(1000) == 131_072_000
     assert footprint("meta-llama/Llama-3.1-8B-Instruct", kv_cache="fp8").moved_bytes(1000) == 65_536_000
     assert footprint("meta-llama/Llama-3.1-8B-Instruct", 16).moved_bytes(1) == 2 * 131_072  # 8 heads on 16 ranks
+
+
+def test_what_drafts_is_sent_too():
+    model, eight = load_model("deepseek-ai/DeepSeek-V3"), Parallelism(tp=8)
+    draft = Mtp(num_speculative_tokens=1, acceptance=0.8).draft(model, Quantization(), load_model)
+    whole, single = (
+        KvFootprint.of(model, Quantization(), eight, replace(draft, tp=tp)).moved_bytes(100) for tp in (None, 1)
+    )
+    latent = (512 + 64) * 2 * 100
+    assert whole == 8 * 62 * latent
+    assert single == (8 * 61 + 1) * latent
+    assert KvFootprint.of(model, Quantization(), eight, draft).layers == 62
 
 
 def test_every_rank_gets_the_latent():

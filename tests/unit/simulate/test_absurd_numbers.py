@@ -19,6 +19,10 @@ AXIS = "workload.arrivals.rate: {low: 1, high: 2}"
 MANY_AXES = ", ".join(f"axis.number{index}: [1, 2]" for index in range(1001))
 BURSTS = "{kind: bursts, rate: 1, burst_s: 1, pause_s: 1, sigma: 1e9}"
 SESSIONS = "{kind: sessions, rate: 1, passages: 1, corpus: 1000000000000}"
+ENDLESS = (
+    "{kind: clients, rate: 1, clients: [{lengths: {kind: fixed, input_tokens: 9, output_tokens: 70000000}},"
+    " {lengths: {kind: fixed, input_tokens: 9, output_tokens: 9}}]}"
+)
 
 
 @pytest.mark.parametrize(
@@ -38,6 +42,11 @@ SESSIONS = "{kind: sessions, rate: 1, passages: 1, corpus: 1000000000000}"
         (f"workload.lengths={LOGNORMAL}", "expected a number of at most 10"),
         ("cost_model={kind: affine, base_s: 1e308}", "expected a number between 1e-18 and 1e+18"),
         ("cost_model={kind: roofline, memory_factor: 1e-320}", "expected a number between 1e-18 and 1e+18"),
+        (
+            "workload.lengths={kind: fixed, input_tokens: 9, output_tokens: 1000000000000}",
+            "workload: every request has at least 1000000000009 tokens, more than max_model_len 131072",
+        ),
+        (f"workload={{arrivals: {ENDLESS}, num_requests: 9}}", "a request has 70,000,009 tokens: at most 67,108,864"),
     ],
 )
 def test_refused_in_one_line(tmp_path, capsys, setting, message):

@@ -1,5 +1,7 @@
 """Structured output by its name: whose numbers hold, and what is refused."""
 
+import json
+
 import pytest
 from overridden import overridden
 
@@ -90,3 +92,23 @@ def test_what_has_no_effect_is_said():
     affine = simulate(experiment("cost_model={kind: affine, base_s: 0.01}"))
     assert any("structured output takes no time" in each for each in affine.context.warnings)
     assert affine.summary.served.completed == 40
+
+
+def test_a_trace_may_name_the_schema_of_each_request(tmp_path):
+    lines = [
+        {"arrival_s": 0.0, "input_tokens": 50, "output_tokens": 20, "schema": "invoice"},
+        {"arrival_s": 9.0, "input_tokens": 50, "output_tokens": 20},
+        {"arrival_s": 18.0, "input_tokens": 50, "output_tokens": 20, "schema": "invoice"},
+        {"arrival_s": 27.0, "input_tokens": 50, "output_tokens": 20, "schema": "letter"},
+    ]
+    path = tmp_path / "trace.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def run(structured):
+        workload = f'workload={{"arrivals": {{"kind": "trace", "path": "{path}"}}}}'
+        return simulate(overridden(TEXT, workload, f"engine.structured_output={structured}"))
+
+    taken, ignored = run('{"compile_s": 2, "mask_s": 0.01, "overlapped": false}'), run("null")
+    waits = taken.requests.ttft_s - ignored.requests.ttft_s
+    assert waits == pytest.approx([2.01, 0, 0.01, 2.01], abs=5e-3), "the second invoice's grammar is there"
+    assert any("schemas of the trace take no time" in warning for warning in ignored.context.warnings)

@@ -107,3 +107,47 @@ def test_a_verification_costs_more_than_a_decode_and_less_than_its_tokens():
     one = decode.pace(Batch(decodes=8, decode_context_tokens=8000, sampled=8)).first_s
     four = verify.pace(Batch(decodes=8, decode_context_tokens=8000, sampled=32, tokens_each=4)).first_s
     assert one < four < 2 * one
+
+
+def test_vllm_of_old_reads_the_context_for_each_token_of_a_draft():
+    """vllm#5691, Llama-7B on an A100, five tokens: 15.4 against 13.7 ms with 4 sequences, 54.5 against 35.1 with 64.
+
+    Their contexts are not told, so that only the growth of the difference, 11 times, can be compared.
+    """
+    text = """
+model: huggyllama/llama-7b
+deployment: {gpu: A100-SXM-80GB}
+engine: {version: "VERSION", speculative: {kind: ngram, num_speculative_tokens: 5, acceptance: 0.5, draft_s: 0}}
+workload: {arrivals: {kind: offline}, lengths: {kind: fixed, input_tokens: 9, output_tokens: 9}, num_requests: 1}
+"""
+    versions = (experiment_of(parse_yaml(text.replace("VERSION", each), "old.yaml")) for each in ("0.7", "0.8"))
+    old, new = (prepare(each).engine.cost for each in versions)
+
+    def attention_s(step, sequences):
+        batch = Batch((), sequences, 256 * sequences, sampled=6 * sequences, tokens_each=6)
+        return step.breakdown(batch)["attention_decode"]
+
+    assert old.tokens_each == new.tokens_each == 6
+    assert attention_s(old, 64) == pytest.approx(6 * attention_s(new, 64), rel=0.1)
+    few, many = (attention_s(old, number) - attention_s(new, number) for number in (4, 64))
+    assert many / few == pytest.approx(19.4 / 1.7, rel=0.5)
+    assert (old.host.launches.largest, new.host.launches.largest) == (256 // 6, 512 // 6)
+
+
+def test_a_draft_on_one_rank_is_slower_and_takes_its_room_there():
+    def prepared(more):
+        speculative = f"{{kind: mtp, num_speculative_tokens: 1, acceptance: 0.8{more}}}"
+        asked = experiment(speculative, "deepseek-ai/DeepSeek-V3")
+        placed = {"gpu": "H200-SXM-141GB", "parallelism": {"tp": 8}}
+        whole = asked.model_copy(update={"deployment": asked.deployment.model_validate(placed)})
+        whole._document = asked.document
+        return prepare(whole)
+
+    spread, single = prepared(""), prepared(", draft_tensor_parallel_size: 1")
+    batch = Batch(decodes=32, decode_context_tokens=32_000, sampled=64, tokens_each=2)
+    spread_s, single_s = (each.engine.cost.breakdown(batch)["draft"] for each in (spread, single))
+    assert 2 < single_s / spread_s < 8
+    lost = spread.memory.kv_bytes - single.memory.kv_bytes
+    assert lost == pytest.approx(single.draft.weight_bytes * 7 / 8, rel=0.05)
+    with pytest.raises(ConfigError, match=r"draft_tensor_parallel_size: must be 1 or 8"):
+        prepared(", draft_tensor_parallel_size: 4")

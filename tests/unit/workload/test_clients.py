@@ -79,3 +79,18 @@ def test_the_rate_of_all_follows_a_shape():
 def test_what_makes_no_clients_is_refused(clients, message):
     with pytest.raises(ValidationError, match=message):
         Workload(arrivals={"kind": "clients", "rate": 8, "clients": clients})
+
+
+@pytest.mark.parametrize("burstiness", [0.5, 3, 10])
+def test_a_client_sends_as_much_in_the_first_minute_as_in_any_other(burstiness):
+    # A renewal process that has gone on for ever brings rate x time requests, whatever its gaps.
+    counts = np.array([
+        (times(requests({"cv": burstiness, "lengths": SHORT}, count=2000, seed=seed)) < 60).sum() for seed in range(150)
+    ])  # fmt: skip
+    assert counts.mean() == pytest.approx(480, abs=3.3 * counts.std() / np.sqrt(len(counts)))
+
+
+def test_bursts_of_bursty_clients_do_not_all_begin_with_the_run():
+    found = times(requests(*({"cv": 10, "lengths": SHORT} for _ in range(20)), count=1000))
+    assert (found == found[0]).sum() < 300
+    assert found[0] > 0

@@ -18,7 +18,7 @@ _REQUIRED = frozenset({"arrival_s", "input_tokens", "output_tokens"})
 _LATENCIES = ("ttft_ms", "tpot_ms", "e2e_ms")
 _KNOWN = _REQUIRED.union(
     ("segments", "output_segment", "session_id", "turn", "think_s"),
-    ("priority", "class", "tenant", "request_id"),
+    ("priority", "class", "tenant", "schema", "request_id"),
     _LATENCIES,
 )
 
@@ -61,6 +61,7 @@ def canonical_row(record: Record) -> TraceRow:
         priority=whole(record, "priority") if record.get("priority") is not None else 0,
         traffic_class=text(record, "class") or "",
         tenant=text(record, "tenant") or "",
+        schema=text(record, "schema") or "",
         request_id=text(record, "request_id") or "",
         **{key: number(record, key) if record.get(key) is not None else math.nan for key in _LATENCIES},
     )
