@@ -86,7 +86,7 @@ class Iterations:
         if decision.prefills:
             chunks = tuple([Chunk(tokens, request.computed_tokens) for request, tokens in decision.prefills])
             for request, tokens in decision.prefills:
-                if request.computed_tokens + tokens == request.prefill_tokens:
+                if request.computed_tokens + tokens == request.input_tokens + request.emitted_tokens:
                     ending += 1
                     masks += request.schema != ""
         padding, decodes = len(running.padding), running.decoding
@@ -112,7 +112,9 @@ class Iterations:
         starved = decision.blocked is Blocked.KV_BLOCKS
         if starved and waiting and not self._kv.lacks_for_good(waiting[0]):
             return 1
-        horizon = int(max(min(running.next_change(), decision.iterations, pace_iterations), 1))
+        horizon, limit = int(running.next_change()), min(decision.iterations, pace_iterations)
+        if limit < horizon:
+            horizon = max(int(limit), 1)
         return running.within(horizon, self._kv.free, till_more=starved)
 
     def _listed(self, running: Speculating, decision: Decision, batch: Batch, pace: Pace) -> Stride:

@@ -37,7 +37,8 @@ class Stride:
     def end_s(self, iterations: int | None = None) -> float:
         """Return when *iterations* (missing: all) of its iterations are done [s]: an arithmetic series."""
         k = self.iterations if iterations is None else iterations
-        return self.start_s + (k * self.pace.first_s + self.pace.growth_s * (k * (k - 1) // 2))
+        first_s, growth_s, _ = self.pace
+        return self.start_s + (k * first_s + growth_s * (k * (k - 1) // 2))
 
     def iterations_until(self, at_s: float) -> int:
         """Return how many iterations are done at the first boundary that is not before *at_s* [s]; at least one."""

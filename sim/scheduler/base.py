@@ -145,7 +145,7 @@ class Scheduler(Policy):
             if not tokens:
                 if not prefilling and not stalled:
                     running.stall(request)
-                    decision.silenced.append(request)
+                    decision.silence(request)
                 continue
             budget += self._make_room(state, request, tokens, decision, served)
             if request.admission < 0:
@@ -157,7 +157,7 @@ class Scheduler(Policy):
                 decision.prefills.append((request, tokens))
             elif stalled:
                 running.begin_decoding(request)
-                decision.resumed.append(request)
+                decision.resume(request)
         return decision
 
     def _make_room(
@@ -190,7 +190,7 @@ class Scheduler(Policy):
         victim.computed_tokens, victim.status = 0, Status.WAITING
         victim.preemptions += 1
         state.waiting.put_back(victim)
-        decision.preempted.append(victim)
+        decision.preempt(victim)
 
     @staticmethod
     def _evict(state: State, victim: Request, decision: Decision) -> None:
@@ -202,9 +202,7 @@ class Scheduler(Policy):
     def _withdraw(state: State, victim: Request, decision: Decision) -> None:
         """Let *victim*, which keeps its blocks for now, run no longer."""
         running = state.running
-        if victim in decision.resumed:
-            decision.resumed.remove(victim)
-        elif running.is_decoding(victim):
-            decision.silenced.append(victim)
+        if running.is_decoding(victim):
+            decision.silence(victim)
         decision.prefills = [(request, tokens) for request, tokens in decision.prefills if request is not victim]
         running.leave(victim)

@@ -60,7 +60,7 @@ class Continuous(InOrder):
             request = waiting.popleft()
             running.admit(request)
             running.begin_decoding(request)
-            decision.resumed.append(request)
+            decision.resume(request)
         return decision
 
     def _next(self, state: State) -> Request | None:
@@ -77,7 +77,7 @@ class Continuous(InOrder):
         victim.status = Status.WAITING
         victim.preemptions += 1
         state.waiting.put_back(victim)
-        decision.preempted.append(victim)
+        decision.preempt(victim)
 
     def _share(self, state: State, rest: int, budget: int) -> int:
         """Return a whole prompt, which runs alone if it is longer than an iteration."""

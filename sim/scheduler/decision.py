@@ -10,6 +10,9 @@ from sim.request import Request
 
 __all__ = ["Decision"]
 
+Some = list[Request] | tuple[()]
+"""Requests; mostly none, for which no list is made."""
+
 
 @dataclass(slots=True)
 class Decision:
@@ -36,10 +39,10 @@ class Decision:
 
     prefills: list[tuple[Request, int]] = field(default_factory=list)
     decodes: bool = False
-    preempted: list[Request] = field(default_factory=list)
-    failed: list[Request] = field(default_factory=list)
-    silenced: list[Request] = field(default_factory=list)
-    resumed: list[Request] = field(default_factory=list)
+    preempted: Some = ()
+    failed: Some = ()
+    silenced: Some = ()
+    resumed: Some = ()
     blocked: Blocked = Blocked.NO
     iterations: float = math.inf
 
@@ -47,3 +50,29 @@ class Decision:
     def lasting(self) -> bool:
         """Whether it stands until a decode finishes, a block lacks or a request arrives that is not blocked."""
         return self.decodes and not (self.prefills or self.silenced or self.resumed or self.preempted or self.failed)
+
+    def preempt(self, request: Request) -> None:
+        """Note that *request* was put back into the queue."""
+        self.preempted = _with(self.preempted, request)
+
+    def fail(self, request: Request) -> None:
+        """Note that *request* was given up."""
+        self.failed = _with(self.failed, request)
+
+    def silence(self, request: Request) -> None:
+        """Note that *request* stops emitting, also if it was to go on with this iteration."""
+        if request in self.resumed:
+            self.resumed = [other for other in self.resumed if other is not request]
+        else:
+            self.silenced = _with(self.silenced, request)
+
+    def resume(self, request: Request) -> None:
+        """Note that *request* emits again."""
+        self.resumed = _with(self.resumed, request)
+
+
+def _with(requests: Some, request: Request) -> list[Request]:
+    """Return *requests*, now a list, with one more."""
+    longer = requests or []
+    longer.append(request)
+    return longer

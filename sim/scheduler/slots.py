@@ -56,4 +56,4 @@ class Slots(InOrder):
         """Give *victim* up: the server does not compute a sequence again."""
         self._evict(state, victim, decision)
         victim.reason = "the context that all slots share is full"
-        decision.failed.append(victim)
+        decision.fail(victim)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -148,11 +149,24 @@ def play(
         gateway_timeout_s=experiment.lifecycle.gateway_timeout_s,
         disaggregation=disaggregation,
     )
-    strides = fleet.run()
+    with _uncollected():
+        strides = fleet.run()
     changes = experiment.failures is not None or any(pool.experiment.autoscaler is not None for pool in pools)
     lives = fleet.lives() if changes else None
     requests = _as_seen(RequestRows.of(traffic.requests), pools)
     return Played(traffic, requests, strides, lives, fleet.transfers())
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Look for no garbage in cycles: a run makes none, and its requests would be looked through again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _as_seen(requests: RequestRows, pools: Sequence[ReadyPool]) -> RequestRows:
