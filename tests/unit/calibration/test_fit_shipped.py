@@ -1,9 +1,9 @@
-from types import SimpleNamespace
-
 import pytest
 
+from calibration.carry_over import _by_the_others
 from calibration.fit import profile_yaml
-from calibration.fit_shipped import RECIPES, _report, chosen, drawn, for_all
+from calibration.fit_shipped import for_all
+from calibration.recipes import RECIPES, chosen, drawn
 from calibration.serving_cases import ServingCase
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import EngineConstants
@@ -70,10 +70,12 @@ def test_accelerators_without_timed_kernels_give_nothing_to_others_where_some_ha
     assert (others[0].since, others[0].before) == ("0.2", "0.6")
 
 
-def test_a_fit_of_one_accelerator_is_not_compared_with_others(monkeypatch):
-    monkeypatch.setattr("calibration.report.fit", lambda outcome: "report")
-    monkeypatch.setattr("calibration.fit_shipped.leave_one_model_out", lambda fitted: iter(()))
-    assert list(_report([(RECIPE, SimpleNamespace(fitted=None))]))[1:] == ["report"]
+def test_an_accelerator_is_predicted_with_the_constants_of_the_others():
+    sglang = [recipe for recipe in RECIPES if recipe.engine == "sglang"]
+    found = _by_the_others(sglang[0], sglang)
+    assert sglang[0].gpus[0] not in found.fit.source
+    assert sglang[1].gpus[0] in found.fit.source
+    assert _by_the_others(sglang[0], sglang[:1]) is None
 
 
 def test_llama_cpp_is_fitted_to_batches_with_wide_factors():
