@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
 from itertools import count, pairwise
@@ -10,39 +9,32 @@ from itertools import count, pairwise
 from sim.kv.chain import Chain, ChainBook, Run
 from sim.kv.eviction import Eviction, Idle, Ranked
 from sim.kv.pages import Pages
+from sim.kv.pool import BlockPool
 from sim.kv.tier import Tier
 from sim.request import Request
 
 __all__ = ["KvCache"]
 
 
-class KvCache:
-    """A pool of *num_blocks* blocks of *block_size* tokens.
+class KvCache(BlockPool):
+    """A `BlockPool` whose blocks may be found again.
 
-    A running request holds ``ceil(computed_tokens / block_size)`` blocks, so no count is kept for it; with
-    *draft_tokens* also those for the rejected ones of its last draft. With *prefix_caching*, full blocks of prompts are
-    keyed by their content (with *cache_generated* those of answers, too): a keyed block that nobody uses stays until
-    it is evicted, least recently freed first unless *eviction* says otherwise, of one request the later blocks first.
-    Blocks that were never keyed are taken before any eviction.
+    With *prefix_caching*, full blocks of prompts are keyed by their content (with *cache_generated* those of answers,
+    too): a keyed block that nobody uses stays until it is evicted, least recently freed first unless *eviction* says
+    otherwise, of one request the later blocks first. Blocks that were never keyed are taken before any eviction.
 
-    Where layers have block tables of their own, *pages* says what a sequence holds. Then the blocks of all tables that
-    keep every token are keyed together; windows and states are each request's own, also where it hits a prefix.
+    Where layers have block tables of their own, the blocks of all tables that keep every token are keyed together;
+    windows and states are each request's own, also where it hits a prefix.
 
     With *partial_blocks*, the last, partly filled block of a prompt is kept too when its request leaves. Whoever begins
     with the whole of that prompt copies it.
 
     Source: block pool and block hashes of vLLM V1 (`vllm/v1/core/block_pool.py`, `kv_cache_manager.py`).
 
-    With *swap*, requests that are preempted may move their blocks to the host's memory and back.
-
     Attributes
     ----------
-    free
-        Blocks that can be had, evictable ones included.
     settle
         Brings the `computed_tokens` of a running request up to date; whoever lets requests decode in strides sets it.
-    load_s
-        What is hit elsewhere or is swapped takes so long to move, until somebody takes note of it [s].
     """
 
     def __init__(
@@ -58,12 +50,8 @@ class KvCache:
         swap: Tier | None = None,
         eviction: Eviction = "lru",
     ) -> None:
-        self._swap = swap or Tier(0, 0.0)
-        self._swap_free, self.load_s = self._swap.blocks, 0.0
-        self.draft_tokens, self._pages = draft_tokens, pages or Pages(block_size)
-        self.num_blocks, self.block_size, self.prefix_caching = num_blocks, block_size, prefix_caching
-        self._cache_generated = prefix_caching and cache_generated
-        self.free = num_blocks
+        super().__init__(num_blocks, block_size, draft_tokens, pages, swap)
+        self.prefix_caching, self._cache_generated = prefix_caching, prefix_caching and cache_generated
         self._idle = 0  # keyed blocks of each full table that nobody uses: free, but taken last
         self._users: dict[int, int] = {}  # shared keyed blocks in use: key -> requests
         self._ranked = None if eviction == "lru" else Ranked[int | Run](eviction)
@@ -75,59 +63,13 @@ class KvCache:
         self._book = ChainBook(block_size, generated=cache_generated, partial=partial_blocks)
         self.settle: Callable[[Request], None] = lambda request: None
 
-    @property
-    def used(self) -> int:
-        """Blocks that running requests hold."""
-        return self.num_blocks - self.free
-
-    @property
-    def room_tokens(self) -> int:
-        """Tokens that all blocks hold; where sequences have several tables, in those that keep every token."""
-        return self.num_blocks // max(self._pages.full, 1) * self.block_size
-
-    def blocks(self, tokens: int) -> int:
-        """Return the blocks that *tokens* tokens fill or touch."""
-        return -(-tokens // self.block_size)
-
-    def fits(self, request: Request) -> bool:
-        """Tell whether the pool, if empty, could hold *request* to its last token."""
-        return self.most_blocks(request) <= self.num_blocks
-
-    def most_blocks(self, request: Request) -> int:
-        """Return the blocks that *request* may come to hold; where its KV is sent here, all of that comes at once."""
-        most = self._pages.most(request.total_tokens + self.draft_tokens)
-        return max(most, self._pages.held(0, request.remote_tokens)) if request.remote_tokens else most
-
-    def room(self, request: Request) -> int:
-        """Return how many more tokens a running *request* could get."""
-        blocks, most_tokens = self._held(request) + self.free, self.num_blocks * self.block_size
-        return bisect_right(range(most_tokens), blocks, key=lambda n: self._pages.held(request.computed_tokens, n)) - 1
-
     def take(self, blocks: int) -> None:
-        """Take *blocks* of the free blocks; the caller has checked `free`."""
+        """Take *blocks* of the free blocks, and evict idle ones where there are no others."""
         self.free -= blocks
         full = self._pages.full
         keyed = self._idle * full
         if keyed > self.free:
             self._evict(-((self.free - keyed) // full))
-
-    def move(self, most: int, net: int) -> None:
-        """Take *most* blocks, if not all at once, and free some, so that *net* are taken in the end."""
-        self.take(most)
-        self.free += most - net
-
-    def grow(self, request: Request, tokens: int) -> bool:
-        """Get the blocks for *tokens* more tokens of a running *request*; return False if there are too few."""
-        wanted = self._pages.held(request.computed_tokens, tokens) - self._held(request)
-        if wanted > self.free:
-            return False
-        self.take(wanted)
-        return True
-
-    def give_back(self, request: Request, tokens: int) -> None:
-        """Free the blocks that *request* got for *tokens* more tokens, which it will not compute."""
-        if tokens:
-            self.free += self._pages.held(request.computed_tokens, tokens) - self._held(request)
 
     def hits(self, request: Request) -> int:
         """Return the tokens of *request*'s prompt that the prefix cache holds; at least one is left to compute."""
@@ -206,13 +148,6 @@ class KvCache:
         self.pass_by(request, tokens)
         self.publish(request)
 
-    def pass_by(self, request: Request, tokens: int) -> None:
-        """Count *tokens* more of *request* as computed, and free what its windows have left behind."""
-        before = request.computed_tokens
-        request.computed_tokens += tokens
-        if self._pages.windows:
-            self.free += self._pages.left_behind(before, request.computed_tokens)
-
     def publish(self, request: Request) -> None:
         """Key the blocks that *request* has filled.
 
@@ -223,45 +158,20 @@ class KvCache:
             self._publish_writers(request)
             self._key(request)
 
-    def take_load_s(self) -> float:
-        """Return how long what was hit elsewhere or is swapped takes to move, and forget it [s]."""
-        load_s, self.load_s = self.load_s, 0.0
-        return load_s
-
-    def swap_out(self, request: Request) -> bool:
-        """Move the blocks of *request*, which is preempted, to the host's memory; return False if they do not fit."""
-        held = self._held(request)
-        if held > self._swap_free:
-            return False
-        self._swap_free -= held
-        self.load_s += held * self._swap.block_s
-        request.swapped_blocks = held
-        self.release(request)
-        return True
-
     def swap_in(self, request: Request, tokens: int, *, spare: int = 0) -> bool:
-        """Bring *request* back with room for *tokens* more; return False if fewer than *spare* blocks were left."""
-        wanted = self._pages.held(request.computed_tokens, tokens)
-        if wanted > self.free - spare:
-            return False
-        self.take(wanted)
-        self.load_s += request.swapped_blocks * self._swap.block_s
-        self._forget_swapped(request)
-        if self.prefix_caching:
+        """Bring *request* back, as a `BlockPool` does, and key its blocks."""
+        back = super().swap_in(request, tokens, spare=spare)
+        if back and self.prefix_caching:
             self._key(request)
-        return True
-
-    def _forget_swapped(self, request: Request) -> None:
-        self._swap_free += request.swapped_blocks
-        request.swapped_blocks = 0
+        return back
 
     def release(self, request: Request) -> None:
-        """Free all blocks of *request*, which has finished or is preempted; its `computed_tokens` are up to date."""
-        held, request.rejected_tokens = self._held(request), 0
+        """Free all blocks of *request*, which has finished or is preempted; those with keys stay until evicted."""
         if not self.prefix_caching:
-            self.free += held
+            super().release(request)
             self._expected.discard(request)
             return
+        held, request.rejected_tokens = self._held(request), 0
         self._key(request)
         answer = request.output_segment
         if answer is not None and self._writers.get(answer) is request:
@@ -281,9 +191,6 @@ class KvCache:
             self._leave(key)
         chain.held.clear()
         chain.keyed = 0
-
-    def _held(self, request: Request) -> int:
-        return self._pages.held(request.computed_tokens, request.rejected_tokens)
 
     def forget(self, request: Request) -> None:
         """Drop what is known of a *request* that never comes back; its keyed blocks stay until they are evicted."""
