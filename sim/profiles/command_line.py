@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from sim.errors import ProfileError, did_you_mean
+from sim.profiles.command_words import flags_among, plain_flag
 from sim.profiles.engine import LATEST
 from sim.profiles.flags import FlagTable, ModelledFlag, spelling
 from sim.profiles.folders import names
@@ -21,9 +19,6 @@ from sim.yamlfile.document import PathTuple
 
 __all__ = ["fields_of", "ignored", "with_flags"]
 
-_FLAG = re.compile(r"-{1,2}[A-Za-z]")
-_SHORT = re.compile(r"-[A-Za-z](?=[^-])")
-_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 _SCALES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SWITCHED = {None: True, "true": True, "false": False}
 _SWITCHED_VARIABLE = _SWITCHED | {"1": True, "0": False}
@@ -56,8 +51,8 @@ def ignored(words: str | Sequence[str], engine: str, beside: Path) -> dict[str, 
     if not words:
         return {}
     table, found = _table(engine, beside), dict[str, list[str]]()
-    for name, _ in _flags(words, table):
-        refused, why = table.reasons.get(spelling(_plain(name, table)), (True, ""))
+    for name, _ in flags_among(words, table):
+        refused, why = table.reasons.get(spelling(plain_flag(name, table)), (True, ""))
         if not refused:
             found.setdefault(why, []).append(name)
     return found
@@ -71,8 +66,8 @@ def fields_of(words: str | Sequence[str], table: FlagTable) -> dict[str, Any]:
     """
     found: dict[str, tuple[int, Any]] = {}
     paired: dict[str, tuple[str, Any]] = {}
-    for name, value in _flags(words, table):
-        plain = _plain(name, table)
+    for name, value in flags_among(words, table):
+        plain = plain_flag(name, table)
         flag = table.by_name.get(spelling(plain))
         if flag is None:
             _refuse(plain, table)
@@ -99,8 +94,8 @@ def _without_fields(words: str | Sequence[str], table: FlagTable) -> list[str] |
     """Return those flags among *words* that stand for no field; None if there are none."""
     left = [
         name if value is None else f"{name}={value}"
-        for name, value in _flags(words, table)
-        if spelling(_plain(name, table)) not in table.by_name
+        for name, value in flags_among(words, table)
+        if spelling(plain_flag(name, table)) not in table.by_name
     ]
     return left or None
 
@@ -160,89 +155,6 @@ def _table(engine: str, beside: Path) -> FlagTable:
     if name not in known:
         raise ProfileError(f"{name} has no table of flags: write fields; {', '.join(known)} have one")
     return load_flags(name, beside)
-
-
-def _flags(words: str | Sequence[str], table: FlagTable) -> Iterator[tuple[str, str | None]]:
-    """Yield each flag and its value, None where it has none; what stands before all flags is MODEL.
-
-    A line may go on after a backslash.
-    """
-    rest = deque(shlex.split(words.replace("\\\n", " ")) if isinstance(words, str) else words)
-    for word in _command(rest, table):
-        yield from _variable(word, table)
-    while rest:
-        word = rest.popleft()
-        name, equals, value = _parted(word, table)
-        if not _FLAG.match(word):
-            yield from _variable(word, table) if _VARIABLE.match(word) else [("MODEL", word)]
-        elif equals:
-            yield from _keyed(name, value, table)
-        elif _takes_none(name, table):
-            yield name, None
-        else:
-            values = []
-            while rest and not _FLAG.match(rest[0]):
-                values.append(rest.popleft())
-            yield from _keyed(name, " ".join(values), table) if values else [(name, None)]
-
-
-def _variable(word: str, table: FlagTable) -> Iterator[tuple[str, str]]:
-    """Yield the flag that a variable of the environment stands for, if *word* sets one."""
-    name, equals, value = word.partition("=")
-    if not equals:
-        return
-    flag = table.of_variable(name)
-    if flag is None:
-        raise ValueError(f"{word}: this variable of the environment is not modelled")
-    yield flag, value
-
-
-def _parted(word: str, table: FlagTable) -> tuple[str, str, str]:
-    """Return the flag of *word*, an equals sign if its value is in the word, too, and that value.
-
-    A flag of one letter may have its value attached, as in ``-O3``.
-    """
-    short = _SHORT.match(word)
-    if short and not table.has(word.partition("=")[0]) and table.has(short[0]):
-        return short[0], "=", word[2:].removeprefix("=")
-    return word.partition("=")
-
-
-def _keyed(name: str, value: str, table: FlagTable) -> Iterator[tuple[str, str]]:
-    """Yield the keys of a JSON object as flags of their own, as if written ``--flag.key``."""
-    if spelling(name) not in table.keyed or not value.startswith("{"):
-        yield name, value
-        return
-    try:
-        keys = json.loads(value)
-    except ValueError:
-        raise ValueError(f"{name}: {value} is not JSON") from None
-    for key, each in keys.items():
-        if each is not None:
-            yield f"{name}.{key}", each if isinstance(each, str) else json.dumps(each)
-
-
-def _command(rest: deque[str], table: FlagTable) -> list[str]:
-    """Take the command off *rest*, and variables of the environment before it; return the words that were taken."""
-    taken = []
-    while rest and _VARIABLE.match(rest[0]):
-        taken.append(rest.popleft())
-    if len(rest) > 2 and rest[0] in ("python", "python3") and rest[1] == "-m":
-        taken += [rest.popleft() for _ in range(3)]
-    while rest and rest[0] in table.command.split():
-        taken.append(rest.popleft())
-    return taken
-
-
-def _takes_none(name: str, table: FlagTable) -> bool:
-    flag = table.by_name.get(spelling(_plain(name, table)))
-    return flag is not None and flag.on is not None
-
-
-def _plain(name: str, table: FlagTable) -> str:
-    """Return the flag that *name* is a form of: with ``no-``, or with a key after a dot."""
-    forms = (name, re.sub(r"^(--?)no-", r"\1", name), name.partition(".")[0])
-    return next((form for form in forms if table.has(form)), name)
 
 
 def _refuse(name: str, table: FlagTable) -> None:
