@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sim.cost.masks import Masks
 from sim.errors import ProfileError
-from sim.experiment import Experiment, StructuredOutput
+from sim.experiment import Experiment, StructuredBackend
 from sim.profiles.engine import EngineVersion
 from sim.profiles.grammar import Grammar
 from sim.profiles.library import load_grammar
@@ -36,7 +36,7 @@ def structure_of(experiment: Experiment, version: EngineVersion) -> Structure | 
         return None
     library, engine = grammar_library(experiment, version), version.structured_output
     assert engine is not None, "an engine with a library has structured output"
-    asked = experiment.engine.structured_output or StructuredOutput()
+    asked = experiment.engine.structured_output or StructuredBackend()
     masks = Masks(
         mask_s=library.mask_s.of(asked.difficulty) * engine.masked_share if asked.mask_s is None else asked.mask_s,
         overlapped=engine.overlapped if asked.overlapped is None else asked.overlapped,
