@@ -6,6 +6,7 @@ Rates are shares of the accelerator's own link or of its network card. Every sec
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
@@ -128,7 +129,48 @@ def _nvlink(folder: Path) -> dict[str, Any]:
     }
 
 
-LIBRARIES: dict[str, Callable[[Path], dict[str, Any]]] = {"deepep": _deepep, "trtllm-nvlink": _nvlink}
+def _called_by(name: str, backend: str, dispatched: str, folder: Path) -> dict[str, Any]:
+    """Return DeepEP as an engine calls it in prompts: with its layout, copies and casts, and no CUDA graph.
+
+    Decodes are replayed from a graph, so low latency is that of the library itself, as is what goes between nodes.
+    """
+    plain, path = _deepep(folder), folder / "moe_a2a.csv.gz"
+    rows = pd.read_csv(path)
+    rows = rows[(rows.comm_backend == backend) & ((rows.phase == "combine") | (rows.comm_dtype == dispatched))]
+    eager = {accelerator: _eager(rows[rows.system == system], accelerator, path) for accelerator, system in
+             {_FIRST: "h100_sxm", **_OTHERS}.items()}  # fmt: skip
+    own = {accelerator: {**plain["accelerators"][accelerator], "high_throughput": {1: eager[accelerator]}}
+           for accelerator in _OTHERS}  # fmt: skip
+    return {
+        "name": name,
+        "sources": {"all": f"{_SOURCE}: moe_a2a ({backend}); low latency and several nodes as of deepep"},
+        "notes": "Timed without a CUDA graph, as prompts run: with the engine's copies and its wait for the counts.",
+        "low_latency": plain["low_latency"],
+        "high_throughput": plain["high_throughput"] | {1: eager[_FIRST]},
+        "accelerators": own,
+    }
+
+
+def _eager(rows: pd.DataFrame, accelerator: str, path: Path) -> dict[str, Any]:
+    link = load_hardware(accelerator).interconnect
+    assert link is not None
+    ranks = rows.ep_size.to_numpy(float)
+    copies = _reached(ranks, rows.topk.to_numpy(float)) * (1.0 - 1.0 / ranks)
+    ideal_s = np.asarray(copies * rows.num_tokens * rows.hidden_size / link.bytes_per_s, dtype=np.float64)
+    phases = {}
+    for phase, element_bytes in _ELEMENT_BYTES.items():
+        some = (rows.phase == phase).to_numpy()
+        sent = _NVLINK_BYTES.get(rows.comm_dtype[some].iloc[0], element_bytes) if phase == "dispatch" else element_bytes
+        phases[phase] = (ideal_s[some] * sent, rows.latency.to_numpy(float)[some] * 1e-6)
+    return _constants(phases, f"moe_a2a: {rows.system.iloc[0]}, {rows.comm_backend.iloc[0]}", path)
+
+
+LIBRARIES: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "deepep": _deepep,
+    "deepep-vllm": functools.partial(_called_by, "deepep-vllm", "deepep_ht", "default"),
+    "deepep-trtllm": functools.partial(_called_by, "deepep-trtllm", "trtllm_deepep_ht", "bfloat16"),
+    "trtllm-nvlink": _nvlink,
+}
 
 
 def _constants(phases: dict[str, tuple[Floats, Floats]], source: str, path: Path) -> dict[str, Any]:

@@ -42,7 +42,7 @@ _SHAPES = {
     "copy": {"bytes": "bytes"},
 }  # fmt: skip
 """Column of a row to what the problems of `calibration.kernels` call it."""
-_KEPT_OF_EXPERTS = ("depth", "expert_s", "spread_s")
+_KEPT_OF_EXPERTS = ("depth", "expert_s", "spread_s", "routing_s")
 _ALL_ON_ONE: dict[str, float] = {"moe_tp_size": 1, "moe_ep_size": 1, "matrices": 3, "grouped": False}
 _IMPLIED: dict[str, dict[str, float]] = {"prefill": {"window": 0}, "experts": _ALL_ON_ONE}
 
@@ -132,7 +132,7 @@ def _problem(base: HardwareCalibration, hardware: Hardware, operation: str, key:
     makers = {
         "decode": lambda: problems.decode(hardware, key),
         "prefill": lambda: problems.prefill(hardware),
-        "experts": lambda: _kept_parts(base, problems.experts(hardware, key, balanced=True, spread=False), key),
+        "experts": lambda: _kept_parts(base, problems.experts(hardware, key, alpha=None, spread=False), key),
         "all_reduce": lambda: problems.all_reduce(hardware, key),
     }
     return makers[operation]()

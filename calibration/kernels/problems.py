@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from calibration.kernels import collective
+from calibration.kernels.routing import first_rank
+from calibration.kernels.tables import ROUTED
 from sim.cost.accelerator import Accelerator
 from sim.cost.allreduce import AllReduce
 from sim.cost.attention import TILE_QUERIES, DecodeAttention, PrefillAttention
 from sim.cost.gemm import Gemm
-from sim.cost.moe import Experts, distinct_experts
+from sim.cost.moe import Experts
 from sim.cost.operation import Work
 from sim.profiles.calibrated import (
     AllReduceConstants,
@@ -42,7 +44,6 @@ __all__ = [
     "decode",
     "experts",
     "gemm",
-    "grouped",
     "latent_decode",
     "latent_prefill",
     "prefill",
@@ -192,11 +193,11 @@ def latent_prefill(hardware: Hardware) -> Problem:
     return Problem(PrefillConstants, _prefill_free(), predict)
 
 
-def experts(hardware: Hardware, dtype: str, *, balanced: bool, spread: bool) -> Problem:
+def experts(hardware: Hardware, dtype: str, *, alpha: float | None, spread: bool) -> Problem:
     """Return the problem of routed experts of *dtype*, or of weights and inputs such as ``mxfp4+fp8``.
 
-    Balanced routing touches as many experts as it can. Without rows that are *spread* over ranks, nothing is known of
-    what that costs.
+    Routing is balanced, or a power law of exponent *alpha*. Without rows that are *spread* over ranks, nothing is known
+    of what that costs.
     """
     free = {
         **_ROOFLINE,
@@ -205,20 +206,16 @@ def experts(hardware: Hardware, dtype: str, *, balanced: bool, spread: bool) -> 
         "depth": Free(0.1, 1e-3, 30.0),
         "expert_s": Free(1e-7, 1e-10, 1e-5),
         "spread_s": Free(5e-6, 1e-8, 3e-4) if spread else _FIXED_ZERO,
+        "routing_s": Free(5e-6, 1e-8, 3e-4),
     }
 
     def predict(constants: ExpertConstants, shapes: pd.DataFrame) -> Seconds:
         table = {dtype: constants, "bf16": constants}
         weights, _, activations = dtype.partition("+")
         rates = _with(hardware, experts=table).experts(weights, activations or None)
-        tokens, ranks, top_k, count = (
-            _floats(shapes[name]) for name in ("num_tokens", "moe_ep_size", "topk", "num_experts")
-        )
-        touched, crowding = _even(count, top_k, tokens, ranks, balanced=balanced)
-        of_groups = grouped(count, top_k, tokens, ranks)
-        touched, crowding = (
-            np.where(shapes.grouped, theirs, ours) for theirs, ours in zip(of_groups, (touched, crowding), strict=True)
-        )
+        keys = zip(*(shapes[name].tolist() for name in (*ROUTED, "grouped")), strict=True)
+        touched, crowding = np.array([first_rank(*key, alpha, grouped=grouped) for *key, grouped in keys]).T
+        count, top_k, tokens, ranks = (_floats(shapes[name]) for name in ROUTED)
         inner = _floats(shapes.inter_size) / _floats(shapes.moe_tp_size)
         product: Any = Experts(
             "", 1, count, top_k, _floats(shapes.hidden_size), inner, _floats(shapes.matrices), ranks, 1, rates  # type: ignore[arg-type]
@@ -226,31 +223,6 @@ def experts(hardware: Hardware, dtype: str, *, balanced: bool, spread: bool) -> 
         return np.asarray(product.demand_of(tokens, touched, crowding).seconds)
 
     return Problem(ExpertConstants, free, predict)
-
-
-def _even(
-    count: Seconds, top_k: Seconds, tokens: Seconds, ranks: Seconds, *, balanced: bool
-) -> tuple[Seconds, Seconds]:
-    chosen = (
-        np.minimum(count, tokens * top_k)
-        if balanced
-        else np.asarray([distinct_experts(*row) for row in zip(count, top_k, tokens, strict=True)])
-    )
-    return np.maximum(chosen / ranks, 1.0), np.ones_like(ranks)
-
-
-def grouped(count: Any, top_k: Any, tokens: Any, ranks: Any) -> tuple[Seconds, Seconds]:
-    """Return touched experts and crowding of the first rank, which is measured, where "balanced" passes a router.
-
-    DeepSeek's own keeps a token within 4 of 8 groups: the first four for all tokens, as their scores are equal. So half
-    of a token's choices are as even as asked for within half of the experts, and the other half are ties, which fall
-    to the very first experts. Without this, rows on one rank would read weights 1.5 times faster than the memory can.
-    """
-    held, half = count / ranks, top_k / 2
-    spread = np.minimum(held, count / 2) / (count / 2)
-    touched = np.maximum(np.minimum(count / 2, tokens * half) * spread, np.minimum(half, held))
-    rows = tokens * half * (spread + np.minimum(1.0, held / half))
-    return np.maximum(touched, 1.0), rows * ranks / (tokens * top_k)
 
 
 def all_reduce(hardware: Hardware, ranks: int) -> Problem:

@@ -99,9 +99,10 @@ def _products(folder: Path, system: str, hardware: Hardware) -> Iterator[Task]:
         instead = _EXPERTS_OF.get(hardware.name)
         slow = (hardware.name, weights) in _SLOW_PATH
         if _native(hardware, weights) and slow == (whose == "modelopt") and not (instead and whose):
-            measured = tables.experts(folder, system, dtype, instead or engines)
+            measured = tables.experts(folder, system, dtype, instead or engines, hardware)
             spread = bool(len(measured)) and bool((measured.shapes.moe_ep_size > 1).any())
-            problem = problems.experts(hardware, weights, balanced="balanced" in measured.source, spread=spread)
+            alpha = None if "balanced" in measured.source else tables.MILDEST_SKEW
+            problem = problems.experts(hardware, weights, alpha=alpha, spread=spread)
             yield Task("experts", key, problem, measured)
 
 

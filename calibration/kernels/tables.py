@@ -14,10 +14,27 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from calibration.kernels.routing import first_rank
 from sim.profiles.hardware import Hardware
 
-__all__ = ["Table", "all_reduce", "decode", "experts", "gemm", "latent_decode", "latent_prefill", "prefill"]
+__all__ = [
+    "MILDEST_SKEW",
+    "ROUTED",
+    "Table",
+    "all_reduce",
+    "decode",
+    "experts",
+    "gemm",
+    "latent_decode",
+    "latent_prefill",
+    "prefill",
+]
 
+ROUTED = ("num_experts", "topk", "num_tokens", "moe_ep_size")
+"""Columns by which a benchmark's routing is known (`first_rank`)."""
+_NODE = 8
+MILDEST_SKEW = 1.01
+"""Exponent of the mildest power law in the tables."""
 _PACKAGE = "aiconfigurator-core 0.12.0 (NVIDIA, Apache-2.0)"
 _EAGER = (("vllm", "fp8_block"),)
 """Timed without a CUDA graph: 60 to 300 us of launch in each row (aiconfigurator issue 1414)."""
@@ -95,26 +112,45 @@ def latent_prefill(folder: Path, system: str, kv: str, engines: tuple[str, ...])
     return _table(rows, served, ["batch_size", "isl", "num_heads"], f"mla_ctx_{system}", kv, engines)
 
 
-def experts(folder: Path, system: str, dtype: str, engines: tuple[str, ...]) -> Table:
-    """Return the routed experts of one rank under balanced routing, spread over at most 8 ranks.
+def experts(folder: Path, system: str, dtype: str, engines: tuple[str, ...], hardware: Hardware) -> Table:
+    """Return the routed experts of the measured rank under balanced routing.
 
-    Without kernels that ran fewer than a quarter of the rows: engines switch to them for a few shapes. Experts of
-    Nemotron (22 of 512, or 6 with width 1856) have no gate. Without balanced rows, those of the mildest skew
-    are taken. SGLang's are taken on one rank only: spread, it has kernels of its own.
+    Of the kernels that engines choose among by model, the one that ran most of the rows on one rank, and the one that
+    did where experts are spread: over any number of ranks; over 8 at most on cards without a link of their own, and of
+    TensorRT-LLM, which beyond takes up to three times as long for 128 to 2,048 tokens; not at all of SGLang with
+    Triton. Experts of Nemotron (22 of 512, or 6 with width 1856) have no gate. Without balanced rows, those of the
+    mildest skew are taken. As in `gemm`, rows that read their weights faster than the memory can are left out.
 
-    DeepSeek's rows (256 experts, 7,168 wide) are `grouped`: see `calibration.kernels.problems.grouped`.
+    DeepSeek's rows (256 experts, 7,168 wide) are `grouped`: see `calibration.kernels.routing`.
     """
     rows = _read(folder / f"moe_{system}.csv.gz")
     rows = rows[(rows["dtype"] == dtype) & rows.backend_name.isin(engines)]
-    rows = rows[rows.moe_ep_size <= (1 if engines == ("sglang",) else 8)]
-    usual = rows.groupby("kernel_source").kernel_source.transform("size") >= len(rows) / 4
-    routing = "balanced" if (rows.distribution == "balanced").any() else "power_law_1.01"
+    if hardware.interconnect is None or engines == ("trtllm",):
+        rows = rows[rows.moe_ep_size <= _NODE]
+    if engines == ("sglang",):
+        rows = rows[(rows.moe_ep_size == 1) | rows.kernel_source.str.contains("trtllm")]
+    spread = rows.moe_ep_size > 1
+    ran = rows.groupby([rows.kernel_source, spread]).kernel_source.transform("size")
+    usual = ran == ran.groupby(spread).transform("max")
+    routing = "balanced" if (rows.distribution == "balanced").any() else f"power_law_{MILDEST_SKEW}"
     gateless = (rows.topk == 22) | ((rows.topk == 6) & (rows.inter_size == 1856))
     rows = rows.assign(matrices=np.where(gateless, 2, 3))
     shape = ["num_tokens", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size", "moe_ep_size"]
     rows = rows.assign(grouped=(rows.num_experts == 256) & (rows.hidden_size == 7168))
     shape += ["matrices", "grouped"]
-    return _table(rows, usual & (rows.distribution == routing), shape, f"moe_{system}", f"{dtype} {routing}", engines)
+    used = usual & (rows.distribution == routing)
+    alpha = None if routing == "balanced" else MILDEST_SKEW
+    read_s = _expert_bytes(rows[used], dtype, alpha) / hardware.memory_bytes_per_s
+    used &= ~(read_s > rows.seconds[used]).reindex(rows.index, fill_value=False)
+    return _table(rows, used, shape, f"moe_{system}", f"{dtype} {routing}", engines)
+
+
+def _expert_bytes(rows: pd.DataFrame, dtype: str, alpha: float | None) -> pd.Series[float]:
+    """Return the weights that the experts of each row read [B]."""
+    keys = zip(*(rows[name].tolist() for name in (*ROUTED, "grouped")), strict=True)
+    touched = [first_rank(*key, alpha, grouped=grouped).touched for *key, grouped in keys]
+    params = rows.matrices * rows.hidden_size * rows.inter_size / rows.moe_tp_size
+    return params * touched * _WEIGHT_BYTES[dtype]
 
 
 def all_reduce(folder: Path, system: str, ranks: int) -> Table:
@@ -133,6 +169,8 @@ _WEIGHT_BYTES = {
     "fp8_block": 1.0 + 4 / 128**2,
     "nvfp4": 0.5625,
     "int4_wo": 0.515625,
+    "w4a16_mxfp4": 0.53125,
+    "w4a8_mxfp4_mxfp8": 0.53125,
     "sq": 1.0,
 }
 

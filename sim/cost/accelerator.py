@@ -94,6 +94,7 @@ class ExpertRates(NamedTuple):
     depth_columns: float
     expert_s: float
     spread_s: float
+    routing_s: float
 
 
 class Protocol(NamedTuple):
@@ -187,6 +188,7 @@ class Accelerator:
             depth_columns=constants.depth.value * _TILE * self.processors,
             expert_s=self._launch(constants.expert_s.value),
             spread_s=self._launch(constants.spread_s.value),
+            routing_s=self._launch(constants.routing_s.value),
         )
 
     def decode(self, kv: str, *, latent: bool = False) -> DecodeRates:

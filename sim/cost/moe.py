@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from sim.cost.accelerator import ExpertRates
 from sim.cost.operation import Demand, Work
 
-__all__ = ["Experts", "distinct_experts"]
+__all__ = ["ROUTED_AT_ONCE", "Experts", "distinct_experts"]
+
+ROUTED_AT_ONCE = 16.0
+"""Tokens at which half of the time comes up that sorting many takes more than sorting one, in several kernels."""
 
 
 def distinct_experts(experts: int, top_k: int, tokens: float) -> float:
@@ -73,6 +76,7 @@ class Experts:
         row_elements = 2 * self.hidden + self.matrices * self.intermediate
         read_params = touched * expert_params + self.matrices * self.hidden * rates.depth_columns
         launch_s = rates.launch_s + touched * rates.expert_s + rates.spread_s * (self.ranks > 1)
+        launch_s += rates.routing_s * tokens / (tokens + ROUTED_AT_ONCE)
         return Demand(
             compute_s=2.0 * rows * expert_params / rates.flops_per_s,
             memory_s=read_params * rates.weight_bytes / rates.bytes_per_s,

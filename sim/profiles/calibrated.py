@@ -109,6 +109,7 @@ class ExpertConstants(Section):
     depth: Constant = Field(_NONE, description="Tiles of 128 columns that each processor reads before it is busy.")
     expert_s: Constant = Field(_NONE, description="Fixed time of each expert that is touched [s].")
     spread_s: Constant = Field(_NONE, description="Fixed time more where experts are spread over ranks [s].")
+    routing_s: Constant = Field(_NONE, description="Fixed time more of sorting many tokens; half of it at 16 [s].")
     fit: Fit
 
 

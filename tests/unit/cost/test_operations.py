@@ -11,6 +11,7 @@ from sim.cost.elementwise import Elementwise
 from sim.cost.gemm import Gemm
 from sim.cost.moe import Experts, distinct_experts
 from sim.cost.operation import Demand, Work, joint
+from sim.profiles.calibrated import Constant
 
 CHIP = Accelerator(ROUND, CONSTANTS)
 
@@ -180,6 +181,18 @@ def test_routed_experts():
     assert demand.compute_s == pytest.approx(3e-6)
     assert demand.memory_s == pytest.approx(9.6e-5, rel=1e-9)
     assert demand.fixed_s == pytest.approx(2e-5 + 3.5e-6 + 4e-6)
+
+
+@pytest.mark.parametrize(("tokens", "share"), [(1, 1 / 17), (16, 0.5), (112, 0.875)])
+def test_many_tokens_take_longer_to_sort(tokens, share):
+    routing_s = Constant(value=1.7e-5, stderr=0.0, bounds=(0.0, 1.0), status="fixed")
+    own = {"bf16": CONSTANTS.experts["bf16"].model_copy(update={"routing_s": routing_s})}
+    slower = Accelerator(ROUND, CONSTANTS.model_copy(update={"experts": own}))
+    without, added = (
+        Experts("", 1, 64, 2, 1000, 500.0, 3, 4, 1, chip.experts("bf16")).demand(_tokens(tokens)).fixed_s
+        for chip in (CHIP, slower)
+    )
+    assert added - without == pytest.approx(share * 1.7e-5)
 
 
 def test_few_tokens_read_few_experts():

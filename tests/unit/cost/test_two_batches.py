@@ -69,7 +69,7 @@ def test_the_schedule_by_hand():
     )
     taken = split.gpu_s(_decodes(128))[0]
     head_s = sum(whole.breakdown(_decodes(128))[name] for name in ("head", "sampling"))
-    assert taken == pytest.approx(sum(map(max, lines)) + head_s, rel=1e-3)
+    assert taken == pytest.approx(sum(max(line) + 0.15 * min(line) for line in lines) + head_s, rel=1e-3)
     shown = split.breakdown(_decodes(128))
     assert sum(shown.values()) == pytest.approx(split.pace(_decodes(128)).first_s)
     assert shown["experts"] == pytest.approx(2 * half["experts"])
@@ -77,13 +77,13 @@ def test_the_schedule_by_hand():
 
 
 def test_throughput_kernels_keep_twenty_processors():
-    """Where nothing is waited for, an iteration takes what both halves compute, and 20 of 132 processors' time."""
+    """Where nothing is waited for, that is what shows of an exchange, and the 15 % by which it slows what computes."""
     batch = Batch(chunks=(Chunk(16_384, 0),) * 2, sampled=2)
     whole, split = _cost(THROUGHPUT), _cost(THROUGHPUT + DBO)
     shown = split.breakdown(batch)
     half = replace(batch, chunks=batch.chunks[:1], sampled=1)
     exchange_s = 2 * whole.breakdown(half)["expert_exchange"]
-    assert shown["expert_exchange"] == pytest.approx(20 / 132 * exchange_s, rel=1e-6)
+    assert shown["expert_exchange"] == pytest.approx((20 / 132 + 0.15) * exchange_s, rel=1e-6)
     assert split.pace(batch).first_s < whole.pace(batch).first_s
 
 
