@@ -12,10 +12,10 @@ shared experts of the second, experts of the first     combine of the second
 shared experts of the first, attention of the second   combine of the first
 =====================================================  ======================
 
-Each line lasts as long as the longer of both, and a share (`SLOWED`) of the shorter; the time that the library keeps the
-accelerator to itself (`Exchange.occupied_s`) counts as computed. Twice as many launches, and weights that are read
-twice, come from the halves: below some hundred tokens they cost more than is hidden, in real engines too (vLLM pull request
-23693, issue 56126: "wins only above b = 128").
+Each line lasts as long as the longer of both, and a share (`SLOWED`) of the shorter; the time that the library keeps
+the accelerator to itself (`Exchange.occupied_s`) counts as computed. Twice as many launches, and weights that are read
+twice, come from the halves: few tokens lose by it, in real engines too (vLLM pull request 23693: two halves bound by
+memory take twice the time; issue 56126: decodes of a dense model gain above some 128), whose thresholds are low.
 """
 
 from __future__ import annotations
