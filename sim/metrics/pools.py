@@ -61,7 +61,7 @@ class PoolContext:
     block_size: float = math.inf
     name: str = ""
     first: int = 0
-    draft_tokens: int = 0
+    draft_tokens: float = 0.0
     single_steps: str = ""
     gpu_price: GpuPrice | None = None
     gpu_power: GpuPower | None = None

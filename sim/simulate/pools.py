@@ -90,6 +90,7 @@ class ReadyPool:
     ) -> PoolContext:
         """Return what the rows of a run do not tell of it; *brief*: neither price nor power nor where time goes."""
         deployment, engine = self.experiment.deployment, self.setup.engine
+        speculative = self.experiment.engine.speculative
         context = PoolContext(
             name=self.name,
             first=self.first,
@@ -97,7 +98,7 @@ class ReadyPool:
             num_gpus=self.most * deployment.parallelism.gpus,
             kv_blocks=engine.num_blocks,
             block_size=engine.block_size if engine.pages is None else math.inf,
-            draft_tokens=engine.acceptances.tokens_each - 1 if engine.acceptances else 0,
+            draft_tokens=speculative.mean_draft_tokens if speculative else 0.0,
             single_steps=engine.single_steps,
             gpu_price=None if brief else gpu_price(self.experiment),
             attention_ranks=engine.attention_ranks,

@@ -67,6 +67,7 @@ def step_cost(
             draft=None if speculative and speculative.draft_s is not None else draft,
             draft_tokens=draft_tokens,
             draft_s=draft_s,
+            found_share=speculative.found_share if speculative else 1.0,
             masks=None if structure is None else structure.masks,
             launches=launches_of(experiment, model, hardware, version),
             padding=padding_of(experiment, hardware, version),

@@ -54,12 +54,22 @@ class Speculation(Policy):
             raise ValueError(f"acceptance has {given} positions, num_speculative_tokens {asked}")
         return self
 
+    @property
+    def found_share(self) -> float:
+        """Share of the verifications that have a draft."""
+        return 1.0
+
+    @property
+    def mean_draft_tokens(self) -> float:
+        """Tokens drafted for a verification, on average [tokens]."""
+        return self.found_share * self.num_speculative_tokens
+
     def draws(self, seed: int) -> Acceptance:
         """Return the draws of a run with that *seed*."""
         rate = self.acceptance
         if not isinstance(rate, tuple):
             rate = tuple(rate**position for position in range(1, self.num_speculative_tokens + 1))
-        return Acceptance(rate, seed)
+        return Acceptance(tuple(self.found_share * each for each in rate), seed)
 
     def draft(self, target: Model, quantization: Quantization, load: Callable[[str], Model]) -> Draft | None:
         """Return what drafts for *target*, which is served in *quantization*; None where no model does.

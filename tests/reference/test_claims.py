@@ -175,10 +175,12 @@ def test_a_trained_layer_drafts_best_at_low_rates():
 
 
 def test_drafts_from_the_prompt_help_few_users():
-    """Published: 1.95 times with few users, and 5 % less where the machine is full, which is not what comes out."""
-    few, few_drafts, full, full_drafts = (point["output_throughput"] for point in summaries("ngram"))
-    assert 1.6 < few_drafts / few < 2.6
-    assert 0.9 < full_drafts / full < 1.15
+    """Published: 1.35 and 1.95 times with few users, and 5 % less than 37.3 requests/s where the machine is full."""
+    few, some, many, full, full_drafts = summaries("ngram")
+    gains = [point["output_throughput"] / few["output_throughput"] for point in (some, many)]
+    assert gains == pytest.approx([1.35, 1.95], rel=0.02)
+    assert full["request_throughput"] == pytest.approx(37.3, rel=0.1)
+    assert 0.95 < full_drafts["request_throughput"] / full["request_throughput"] < 1.05
 
 
 def test_swapping_is_about_as_fast_as_computing_again():

@@ -151,3 +151,17 @@ def test_a_draft_on_one_rank_is_slower_and_takes_its_room_there():
     assert lost == pytest.approx(single.draft.weight_bytes * 7 / 8, rel=0.05)
     with pytest.raises(ConfigError, match=r"draft_tensor_parallel_size: must be 1 or 8"):
         prepared(", draft_tensor_parallel_size: 4")
+
+
+def test_a_decode_without_a_draft_computes_one_token():
+    def step(found):
+        asked = f"{{kind: ngram, num_speculative_tokens: 3, acceptance: 0.5, found: {found}}}"
+        return prepare(experiment(asked)).engine.cost
+
+    batch = Batch(decodes=128, decode_context_tokens=12_800, sampled=512, tokens_each=4)
+    plain = Batch(decodes=128, decode_context_tokens=12_800, sampled=128)
+    always, half, seldom = (step(found).breakdown(batch) for found in (1, 0.5, 0.001))
+    none = prepare(experiment()).engine.cost.breakdown(plain)
+    assert always["mlp_gemm"] > half["mlp_gemm"] > seldom["mlp_gemm"]
+    assert seldom["mlp_gemm"] == pytest.approx(none["mlp_gemm"], rel=0.05)
+    assert seldom["head"] == pytest.approx(none["head"], rel=0.05)
