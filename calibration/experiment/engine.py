@@ -59,7 +59,8 @@ def _scheduler(draft: Draft, of_version: str) -> dict[str, Any]:
     flags = {flag: case.whole(flag) for flag in _FLAGS}
     if kind == "inflight" and flags["max_num_batched_tokens"] is None:
         flags["max_num_batched_tokens"] = _whole_prompts(draft)
-    if kind == "inflight" and case.name.startswith("sil") and not is_disaggregated(case) and ranks_of(draft).dp > 1:
+    inferencex = case.name.startswith("sil") or "InferenceX" in case.text("notes")
+    if kind == "inflight" and inferencex and not is_disaggregated(case) and ranks_of(draft).dp > 1:
         draft.assumed.append("prompts wait for those of other attention ranks, as InferenceX sets attention_dp_config")
         flags["attention_dp_timeout_iters"] = _INFERENCEX_PATIENCE
     return {"kind": kind} | {flag: value for flag, value in flags.items() if value is not None}

@@ -137,6 +137,21 @@ def parallelism(**cells):
     return experiment(**{"model": "deepseek-ai/DeepSeek-R1", "weight_dtype": "fp8", "n_gpus": "8"} | cells).deployment
 
 
+@pytest.mark.parametrize(
+    ("cells", "patience"),
+    [
+        ({"case_id": "sil-1"}, 60),
+        ({"notes": "InferenceX CI run; dp_attention=true"}, 60),
+        ({"notes": "somebody else's"}, None),
+        ({"notes": "InferenceX CI run", "dp": "1"}, None),
+    ],
+)
+def test_inferencex_lets_prompts_wait_for_those_of_other_ranks(cells, patience):
+    of = {"model": "deepseek-ai/DeepSeek-R1", "weight_dtype": "fp8", "n_gpus": "8", "tp": "8", "ep": "8", "dp": "dpa"}
+    scheduler = experiment(**of | {"engine": "tensorrt-llm", "engine_version": "1.1"} | cells).engine.scheduler
+    assert scheduler.attention_dp_timeout_iters == patience
+
+
 def test_attention_data_parallel_ranks_are_counted_once():
     gathered = parallelism(dp="dpa", tp="8", ep="8").parallelism
     assert (gathered.tp, gathered.dp, gathered.ep) == (1, 8, 8)
