@@ -43,7 +43,9 @@ _GEMMS = {
 _EXPERTS = {
     "bf16": ("bfloat16", _VLLM),
     "bf16@sglang": ("bfloat16", _SGLANG),
+    "bf16@tensorrt-llm": ("bfloat16", _TRTLLM),
     "fp8": ("fp8", _VLLM),
+    "fp8@tensorrt-llm": ("fp8", _TRTLLM),
     "fp8@modelopt": ("fp8", _VLLM),
     "fp8_block": ("fp8_block", _VLLM),
     "fp8_block@sglang": ("fp8_block", _SGLANG),
@@ -55,6 +57,7 @@ _EXPERTS = {
     "mxfp4+fp8@sglang": ("w4a8_mxfp4_mxfp8", _SGLANG),
     "nvfp4": ("nvfp4", _VLLM),
     "nvfp4@sglang": ("nvfp4", _SGLANG),
+    "nvfp4@tensorrt-llm": ("nvfp4", _TRTLLM),
 }
 """Weights, with their inputs where both are named, and whose kernels, to the table's type and engine."""
 _EXPERTS_OF = {"A100-SXM-80GB": _SGLANG}
@@ -98,8 +101,9 @@ def _products(folder: Path, system: str, hardware: Hardware) -> Iterator[Task]:
         weights, _, whose = key.partition("@")
         instead = _EXPERTS_OF.get(hardware.name)
         slow = (hardware.name, weights) in _SLOW_PATH
-        if _native(hardware, weights) and slow == (whose == "modelopt") and not (instead and whose):
-            measured = tables.experts(folder, system, dtype, instead or engines, hardware)
+        if _native(hardware, weights) and slow == (whose == "modelopt") and not (instead == engines and whose):
+            used = engines if whose else instead or engines
+            measured = tables.experts(folder, system, dtype, used, hardware)
             spread = bool(len(measured)) and bool((measured.shapes.moe_ep_size > 1).any())
             alpha = None if "balanced" in measured.source else tables.MILDEST_SKEW
             problem = problems.experts(hardware, weights, alpha=alpha, spread=spread)

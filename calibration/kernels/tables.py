@@ -118,13 +118,15 @@ def experts(folder: Path, system: str, dtype: str, engines: tuple[str, ...], har
     Of the kernels that engines choose among by model, the one that ran most of the rows on one rank, and the one that
     did where experts are spread: over any number of ranks; over 8 at most on cards without a link of their own, and of
     TensorRT-LLM, which beyond takes up to three times as long for 128 to 2,048 tokens; not at all of SGLang with
-    Triton. Experts of Nemotron (22 of 512, or 6 with width 1856) have no gate. Without balanced rows, those of the
-    mildest skew are taken. As in `gemm`, rows that read their weights faster than the memory can are left out.
+    Triton. Experts of Nemotron (22 of 512, or 6 with width 1856) have no gate; kernels for these alone are left out.
+    Without balanced rows, those of the mildest skew are taken. As in `gemm`, rows that read their weights faster than
+    the memory can are left out.
 
     DeepSeek's rows (256 experts, 7,168 wide) are `grouped`: see `calibration.kernels.routing`.
     """
     rows = _read(folder / f"moe_{system}.csv.gz")
     rows = rows[(rows["dtype"] == dtype) & rows.backend_name.isin(engines)]
+    rows = rows[~rows.kernel_source.str.endswith("_nongated")]
     if hardware.interconnect is None or engines == ("trtllm",):
         rows = rows[rows.moe_ep_size <= _NODE]
     if engines == ("sglang",):
