@@ -28,7 +28,8 @@ from sim.cluster.reports import Reports
 from sim.cluster.scaling import Scaling
 from sim.failures import Failures, Topology
 from sim.metrics.instances import InstanceLog, InstanceRows
-from sim.metrics.rows import StrideLog, StrideRows
+from sim.metrics.rows import StrideRows
+from sim.metrics.stride_log import StrideLog
 from sim.metrics.transfers import TransferLog, TransferRows
 from sim.request import Request, Status
 from sim.router import Fleet, Router
@@ -38,6 +39,9 @@ from sim.workload.streams import stream
 from sim.workload.traffic import Traffic
 
 __all__ = ["Cluster"]
+
+_PUT_AWAY = 100_000
+"""Every so many requests what they left in the log is put away."""
 
 R = TypeVar("R", bound=Replica)
 
@@ -317,6 +321,8 @@ class Cluster:
         self._await_arrival()
         if self._on_progress is not None:
             self._on_progress(self._answered)
+        if self._answered % _PUT_AWAY == 0:
+            self._log.put_away()
         if self._answered == self._total:
             self._answered_s = self._env.now
             self._disruptions.end()

@@ -14,7 +14,7 @@ from sim.cluster.rebalanced import Rebalanced
 from sim.cluster.stride import ListedStride, Stride
 from sim.cost import Pace, StepCost
 from sim.kv import KvCache
-from sim.metrics.rows import StrideLog
+from sim.metrics.stride_log import StrideLog
 from sim.request import Request, Status
 from sim.scheduler import Decision, Queue, Running, Scheduler, Speculating, State
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sim.batch import Batch
 from sim.cost import Pace
-from sim.metrics.rows import CELLS, StrideLog, packed
+from sim.metrics.stride_log import CELLS, StrideLog, packed
 from sim.scheduler import Ahead, Decision
 
 __all__ = ["ListedStride", "Stride"]

@@ -27,11 +27,10 @@ def peak_tokens_per_s(requests: RequestRows, strides: StrideRows) -> float:
         return 0.0
     origin_s = float(requests.arrival_s[requests.completed].min())
     first_s = requests.first_token_s[~np.isnan(requests.first_token_s)]
-    decoded = _decoded_by_second(strides, origin_s)
-    second = np.concatenate([np.floor(first_s - origin_s).astype(np.int64), decoded[0]])
-    tokens = np.concatenate([np.ones(len(first_s)), decoded[1]])
-    _, bucket = np.unique(second, return_inverse=True)
-    return float(np.bincount(bucket, tokens).max(initial=0.0))
+    first = _summed(np.floor(first_s - origin_s).astype(np.int64), np.ones(len(first_s)))
+    decoded = [_summed(*_decoded_by_second(piece, origin_s)) for piece in strides.pieces()]
+    seconds, tokens = zip(first, *decoded, strict=True)
+    return float(_summed(np.concatenate(seconds), np.concatenate(tokens))[1].max(initial=0.0))
 
 
 def peak_concurrency(requests: RequestRows) -> int:
@@ -43,6 +42,12 @@ def peak_concurrency(requests: RequestRows) -> int:
     end_s = np.sort(requests.last_token_s[requests.completed])
     in_flight = np.arange(1, len(arrival_s) + 1) - np.searchsorted(end_s, arrival_s, side="right")
     return int(in_flight.max(initial=0))
+
+
+def _summed(second: Ints, tokens: Floats) -> tuple[Ints, Floats]:
+    """Return each *second* once, and the sum of its *tokens*."""
+    seconds, bucket = np.unique(second, return_inverse=True)
+    return seconds, np.asarray(np.bincount(bucket, tokens), dtype=np.float64)
 
 
 def _decoded_by_second(strides: StrideRows, origin_s: float) -> tuple[Ints, Floats]:

@@ -9,6 +9,7 @@ most 0.1 %, and exact where all gaps of a bin are equal. Gaps below a microsecon
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,11 +86,11 @@ class Progressions:
         k = self.length
         return float(np.dot(self.weight, k * self.first_s + self.growth_s * (k * (k - 1) / 2)))
 
-    def variance_s2(self, mean_s: float) -> float:
-        """Mean squared distance of the gaps from *mean_s* [s^2]: sums of j and j^2 over each progression."""
+    def squares_s2(self, mean_s: float) -> float:
+        """Return the squared distances of all gaps from *mean_s* [s^2]: sums of j and j^2 over each progression."""
         k, first, growth = self.length, self.first_s - mean_s, self.growth_s
         squares = k * first**2 + first * growth * (k * (k - 1)) + growth**2 * (k * (k - 1) * (2 * k - 1) / 6)
-        return max(0.0, float(np.dot(self.weight, squares)) / self.count)
+        return float(np.dot(self.weight, squares))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,21 +104,23 @@ class GapHistogram(Distribution):
     std_s: float
 
     @classmethod
-    def of(cls, gaps: Progressions) -> GapHistogram:
-        """Fold *gaps* into bins."""
-        gaps = gaps.where(gaps.weight > 0)
-        if not gaps.count:
+    def of(cls, strides: Sequence[StrideRows]) -> GapHistogram:
+        """Fold the gaps of some *strides* after the other into bins."""
+        counts, sums, count, total_s = np.empty(0), np.empty(0), 0, 0.0
+        for gaps in map(_all_of, strides):
+            place, number, seconds = _folded(gaps)
+            counts, sums = _sum(counts, np.bincount(place, number)), _sum(sums, np.bincount(place, seconds))
+            count, total_s = count + gaps.count, total_s + gaps.total_s
+        if not count:
             return cls(np.empty(0, dtype=np.int64), np.empty(0), 0, math.nan, math.nan)
-        place, number, total_s = _folded(gaps)
-        counts, sums = np.bincount(place, number), np.bincount(place, total_s)
-        occupied = counts > 0
-        mean_s = gaps.total_s / gaps.count
+        occupied, mean_s = counts > 0, total_s / count
+        squares_s2 = sum(gaps.squares_s2(mean_s) for gaps in map(_all_of, strides))
         return cls(
             up_to=np.cumsum(counts[occupied]).astype(np.int64),
             bin_mean_s=sums[occupied] / counts[occupied],
-            count=gaps.count,
+            count=count,
             mean_s=mean_s,
-            std_s=math.sqrt(gaps.variance_s2(mean_s)),
+            std_s=math.sqrt(max(0.0, squares_s2 / count)),
         )
 
     def _at(self, rank: int) -> float:
@@ -130,13 +133,14 @@ class GapHistogram(Distribution):
 
 def gaps_of(strides: StrideRows) -> GapHistogram:
     """Return all gaps of a run."""
-    return GapHistogram.of(Progressions.in_strides(strides) + Progressions.odd(strides))
+    return GapHistogram.of(strides.pieces())
 
 
 def gaps_between(strides: StrideRows, from_s: float, to_s: float) -> GapHistogram:
     """Return the gaps of the strides that start in ``[from_s, to_s)``; odd ones have no time."""
-    chosen = (from_s <= strides.start_s) & (strides.start_s < to_s)
-    return GapHistogram.of(Progressions.in_strides(strides.where(chosen)))
+    return GapHistogram.of(
+        [piece.where((from_s <= piece.start_s) & (piece.start_s < to_s)) for piece in strides.pieces()]
+    )
 
 
 def unexplained_gap_share(requests: RequestRows, gaps: Distribution) -> float:
@@ -144,6 +148,19 @@ def unexplained_gap_share(requests: RequestRows, gaps: Distribution) -> float:
     asked_s = float(np.nansum(requests.last_token_s - requests.first_token_s) + requests.discarded_s.sum())
     found_s = gaps.mean_s * gaps.count if gaps.count else 0.0
     return abs(found_s - asked_s) / asked_s if asked_s else float(found_s > 0)
+
+
+def _all_of(strides: StrideRows) -> Progressions:
+    gaps = Progressions.in_strides(strides) + Progressions.odd(strides)
+    return gaps.where(gaps.weight > 0)
+
+
+def _sum(some: Floats, others: NDArray[Any]) -> Floats:
+    """Return the sums of two columns, of which one may be longer."""
+    total = np.zeros(max(len(some), len(others)))
+    total[: len(some)] += some
+    total[: len(others)] += others
+    return total
 
 
 def _bin_of(time_s: Floats) -> Ints:

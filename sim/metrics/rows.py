@@ -2,54 +2,60 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, replace
 from operator import attrgetter
-from struct import Struct
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sim.batch import Blocked
+from sim.metrics.columns import Real, Texts, Whole, kept, pieces
 from sim.request import Request, Status
+from sim.workload.drawn import Drawn
 
-__all__ = ["CELLS", "COLUMNS", "Blocked", "RequestRows", "StrideLog", "StrideRows", "packed"]
+__all__ = ["COLUMNS", "Blocked", "RequestRows", "StrideRows"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_NO_TIMES, _NO_NUMBERS = np.empty(0), np.empty(0, dtype=np.int64)
+_TEXTS = ("request_id", "reasons", "traffic_class", "tenant")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, kw_only=True)
 class RequestRows:
     """One row a request, in the order of the workload; times in seconds from the start, `nan` if never.
 
     *discarded_s* is the time from first to last token of answers that were begun by replicas that were lost.
     """
 
-    request_id: list[str]
-    arrival_s: Floats
-    input_tokens: Ints
-    output_tokens: Ints
-    emitted_tokens: Ints
-    cached_tokens: Ints
-    replica: Ints
-    admitted_s: Floats
-    first_token_s: Floats
-    last_token_s: Floats
-    preemptions: Ints
-    retries: Ints
-    lost_tokens: Ints
-    discarded_s: Floats
-    status: Ints
-    reasons: list[str]
-    traffic_class: list[str]
-    tenant: list[str]
+    request_id: Sequence[str]
+    arrival_s: Real = Real()
+    input_tokens: Whole = Whole()
+    output_tokens: Whole = Whole()
+    emitted_tokens: Whole = Whole()
+    cached_tokens: Whole = Whole()
+    replica: Whole = Whole()
+    admitted_s: Real = Real()
+    first_token_s: Real = Real()
+    last_token_s: Real = Real()
+    preemptions: Whole = Whole()
+    retries: Whole = Whole()
+    lost_tokens: Whole = Whole()
+    discarded_s: Real = Real()
+    status: Whole = Whole()
+    reasons: Sequence[str]
+    traffic_class: Sequence[str]
+    tenant: Sequence[str]
 
     @classmethod
     def of(cls, requests: Sequence[Request]) -> RequestRows:
         """Collect the rows of *requests* after a run."""
+        if isinstance(requests, Drawn):
+            return cls._drawn(requests)
 
         def floats(name: str) -> Floats:
             return np.fromiter(map(attrgetter(name), requests), np.float64, len(requests))
@@ -78,13 +84,23 @@ class RequestRows:
             tenant=[request.tenant for request in requests],
         )
 
+    @classmethod
+    def _drawn(cls, requests: Drawn) -> RequestRows:
+        cells, count = requests.cells(), len(requests)
+        columns: dict[str, Any] = {name: cells[name] for name in cls.__dataclass_fields__ if name not in _TEXTS}
+        nothing = Texts(count, _nothing, {})
+        reasons = Texts(count, _nothing, requests.reasons)
+        return cls(
+            request_id=Texts(count, str, {}), reasons=reasons, traffic_class=nothing, tenant=nothing, **columns
+        )
+
     def where(self, chosen: NDArray[np.bool_]) -> RequestRows:
         """Return the *chosen* rows."""
         places = np.flatnonzero(chosen)
-        columns: dict[str, Any] = {}
-        for name in self.__dataclass_fields__:
-            column = getattr(self, name)
-            columns[name] = [column[place] for place in places] if isinstance(column, list) else column[places]
+        columns: dict[str, Any] = {
+            name: [getattr(self, name)[place] for place in places] if name in _TEXTS else kept(self, name)[places]
+            for name in self.__dataclass_fields__
+        }
         return RequestRows(**columns)
 
     def seen_late(self, iterations: Floats) -> RequestRows:
@@ -93,7 +109,10 @@ class RequestRows:
             return self
         gaps = np.maximum(self.emitted_tokens - 1, 1)
         late_s = iterations * (self.last_token_s - self.first_token_s) / gaps
-        return replace(self, first_token_s=self.first_token_s + late_s, last_token_s=self.last_token_s + late_s)
+        late = copy(self)
+        for name in ("first_token_s", "last_token_s"):
+            object.__setattr__(late, name, getattr(self, name) + late_s)
+        return late
 
     @property
     def completed(self) -> NDArray[np.bool_]:
@@ -122,75 +141,61 @@ class RequestRows:
         return self.admitted_s - self.arrival_s
 
 
-@dataclass(frozen=True, slots=True)
+def _nothing(place: int) -> str:
+    return ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StrideRows:
     """One row a stride, whose iteration j from 0, below *iterations*, takes ``first_s + j * growth_s``."""
 
-    replica: Ints
-    start_s: Floats
-    first_s: Floats
-    growth_s: Floats
-    iterations: Ints
-    decodes: Ints
-    decode_context_tokens: Ints  # of the first iteration, its new tokens included
-    emitted: Ints  # tokens that the decodes emit: one in each iteration, more where drafts are accepted
-    chunks: Ints
-    prefill_tokens: Ints
-    masks: Ints  # in each iteration, for tokens that follow a grammar
-    steady_gaps: Ints  # sequences that emitted as the stride began, so that its first iteration is a gap of theirs
-    waiting: Ints  # requests that wait while the stride runs, at its start
-    running: Ints  # admitted requests, those without budget and padding included
-    kv_blocks: Ints  # in use at the end of the stride, before finished requests free theirs
-    preempted: Ints  # preemptions when the stride was scheduled
-    blocked: Ints  # a `Blocked`
-    together: Ints  # iterations that were simulated in one event with those of this row
+    replica: Whole = Whole()
+    start_s: Real = Real()
+    first_s: Real = Real()
+    growth_s: Real = Real()
+    iterations: Whole = Whole()
+    decodes: Whole = Whole()
+    decode_context_tokens: Whole = Whole()  # of the first iteration, its new tokens included
+    emitted: Whole = Whole()  # tokens that the decodes emit: one in each iteration, more where drafts are accepted
+    chunks: Whole = Whole()
+    prefill_tokens: Whole = Whole()
+    masks: Whole = Whole()  # in each iteration, for tokens that follow a grammar
+    steady_gaps: Whole = Whole()  # sequences that emitted as the stride began: its first iteration is a gap of theirs
+    waiting: Whole = Whole()  # requests that wait while the stride runs, at its start
+    running: Whole = Whole()  # admitted requests, those without budget and padding included
+    kv_blocks: Whole = Whole()  # in use at the end of the stride, before finished requests free theirs
+    preempted: Whole = Whole()  # preemptions when the stride was scheduled
+    blocked: Whole = Whole()  # a `Blocked`
+    together: Whole = Whole()  # iterations that were simulated in one event with those of this row
     odd_gaps_s: Floats  # gaps between tokens that are no single iteration; no relation to the rows
     odd_gap_counts: Ints  # how many sequences had each of them
 
     @property
     def duration_s(self) -> Floats:
         """Length of each stride [s]: ``k * first + growth * k * (k - 1) / 2``."""
+        return np.concatenate([piece._duration_s() for piece in self.pieces()])
+
+    def _duration_s(self) -> Floats:
         k = self.iterations
         return k * self.first_s + self.growth_s * (k * (k - 1) / 2)
 
     def where(self, chosen: NDArray[np.bool_]) -> StrideRows:
         """Return the *chosen* rows; odd gaps belong to no row and are left out."""
-        columns: dict[str, Any] = {name: getattr(self, name)[chosen] for name in COLUMNS}
-        return StrideRows(**columns, odd_gaps_s=np.empty(0), odd_gap_counts=np.empty(0, dtype=np.int64))
+        columns: dict[str, Any] = {name: kept(self, name)[chosen] for name in COLUMNS}
+        return StrideRows(**columns, odd_gaps_s=_NO_TIMES, odd_gap_counts=_NO_NUMBERS)
+
+
+    def pieces(self) -> list[StrideRows]:
+        """Return the rows, some after the other: what is computed of all at once takes many times their memory."""
+        columns = [pieces(self, name) for name in COLUMNS]
+        parts = [
+            StrideRows(**dict(zip(COLUMNS, part, strict=True)), odd_gaps_s=_NO_TIMES, odd_gap_counts=_NO_NUMBERS)
+            for part in zip(*columns, strict=True)
+        ]
+        odd: dict[str, Any] = {"odd_gaps_s": self.odd_gaps_s, "odd_gap_counts": self.odd_gap_counts}
+        parts[-1] = replace(parts[-1], **odd)
+        return parts
 
 
 COLUMNS = tuple(StrideRows.__dataclass_fields__)[:-2]
 """What a row says of a stride, in order."""
-_TIMES = ("start_s", "first_s", "growth_s")
-_OF_REQUESTS = ("replica", "decodes", "chunks", "steady_gaps", "waiting", "running", "preempted", "blocked")
-_CODES = ["d" if name in _TIMES else "i" if name in _OF_REQUESTS else "q" for name in COLUMNS]
-CELLS = np.dtype(list(zip(COLUMNS, _CODES, strict=True)))
-"""A row as it is packed: tokens, blocks and iterations may be more than 32 bits hold, requests and replicas not."""
-packed = Struct("=" + "".join(_CODES)).pack
-"""Packs the cells of one row, in the order of `COLUMNS`."""
-
-
-@dataclass(slots=True)
-class StrideLog:
-    """Collects stride rows as *cells*, `packed` (112 bytes a row), since a long run has millions."""
-
-    cells: bytearray = field(default_factory=bytearray)
-    _odd_gaps: array[float] = field(default_factory=lambda: array("d"))
-
-    def extend(self, rows: NDArray[np.void]) -> None:
-        """Append several *rows* of `CELLS`."""
-        self.cells += rows.tobytes()
-
-    def odd_gap(self, gap_s: float, count: int = 1) -> None:
-        """Note a gap between tokens of *count* sequences that were passed over by iterations inside it."""
-        self._odd_gaps.extend((gap_s, count))
-
-    def rows(self) -> StrideRows:
-        """Return everything logged so far, in the order of logging, and forget it."""
-        cells, self.cells = self.cells, bytearray()
-        table = np.frombuffer(cells, dtype=CELLS)
-        columns: dict[str, Any] = {
-            name: table[name].astype(np.float64 if name in _TIMES else np.int64) for name in COLUMNS
-        }
-        odd = np.array(self._odd_gaps).reshape(-1, 2)
-        return StrideRows(**columns, odd_gaps_s=odd[:, 0], odd_gap_counts=odd[:, 1].astype(np.int64))

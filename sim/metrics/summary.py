@@ -213,7 +213,7 @@ def _warnings(
 
 def _without_answer(requests: RequestRows, status: Status) -> str:
     """Count requests of one *status* with the commonest reason, or return an empty text."""
-    reasons = Counter(requests.reasons[index] for index in np.flatnonzero(requests.status == status))
+    reasons = Counter(requests.reasons[index] for index in np.flatnonzero(requests.status == status).tolist())
     if not reasons:
         return ""
     commonest, _ = reasons.most_common(1)[0]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sim.errors import UserError
 from sim.metrics.instances import InstanceRows, InstanceState
-from sim.metrics.rows import RequestRows, StrideRows
+from sim.metrics.rows import COLUMNS, RequestRows, StrideRows
 from sim.metrics.summary import Summary
 from sim.metrics.timeline import timeline_of
 from sim.metrics.transfers import TransferRows
@@ -34,7 +34,6 @@ _REQUEST_COLUMNS = (
     *("ttft_s", "tpot_s", "e2e_s", "queue_s", "preemptions"),
 )
 _RETRY_COLUMNS = ("retries", "lost_tokens")
-_STRIDE_COLUMNS = tuple(name for name in StrideRows.__dataclass_fields__ if not name.startswith("odd_"))
 
 
 def writable_folder(path: str | Path) -> Path:
@@ -80,8 +79,8 @@ def write_run(
         "manifest.json": to_json(manifest) + "\n",
     }
     tables = {
-        "requests.parquet": _request_columns(requests) | _moved_columns(len(requests.request_id), transfers),
-        "strides.parquet": _columns(strides, _STRIDE_COLUMNS),
+        "requests.parquet": _request_columns(requests) | _moved_columns(len(requests.arrival_s), transfers),
+        "strides.parquet": _columns(strides, COLUMNS),
         "timeline.parquet": _columns(timeline, timeline.__dataclass_fields__),
     }
     if lives is not None:

@@ -177,14 +177,14 @@ def _as_seen(requests: RequestRows, pools: Sequence[ReadyPool]) -> RequestRows:
 
 def _refuse_endless(experiment: Experiment, traffic: Traffic) -> None:
     """Refuse a request whose drafts and seconds no memory would hold: six times the longest window of any model."""
-    longest = max(request.total_tokens for request in traffic.requests)
+    longest = int(traffic.total_tokens().max())
     if longest > _MOST_TOKENS:
         raise experiment.error("workload", f"a request has {longest:,} tokens: at most {_MOST_TOKENS:,} are simulated")
 
 
 def _refuse_beyond_window(experiment: Experiment, pools: Sequence[ReadyPool], traffic: Traffic) -> None:
     """Refuse a workload none of whose requests any engine would accept; with a memory plan only."""
-    shortest = min(request.total_tokens for request in traffic.requests)
+    shortest = int(traffic.total_tokens().min())
     longest = max(pool.setup.engine.max_model_len for pool in pools)
     if shortest > longest and all(pool.setup.memory is not None for pool in pools):
         raise experiment.error(

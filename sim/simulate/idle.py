@@ -10,6 +10,7 @@ from sim.profiles.command_line import ignored
 from sim.request import Request, Status
 from sim.router.length_based import LengthBased
 from sim.simulate.pools import ReadyPool
+from sim.workload.drawn import Drawn
 from sim.workload.traffic import Traffic
 
 __all__ = ["idle_warnings", "refuse_idle_admission"]
@@ -67,7 +68,7 @@ def _graphs(experiment: Experiment) -> Iterator[str]:
 
 def _structured(experiment: Experiment, traffic: Traffic) -> Iterator[str]:
     """Say so where structured output takes no time."""
-    asked = any(request.schema for request in traffic.requests)
+    asked = not isinstance(traffic.requests, Drawn) and any(request.schema for request in traffic.requests)
     if experiment.engine.structured_output is not None and not asked:
         yield "engine.structured_output has no effect: no request of workload.structured_output asks for a grammar"
     elif asked and experiment.engine.structured_output is None and not experiment.workload.structured:
@@ -85,9 +86,11 @@ def _long_prompts(experiment: Experiment, pools: Sequence[ReadyPool]) -> Iterato
 
 def _asked_at_once(traffic: Traffic) -> Iterator[str]:
     """Say so where users of a closed loop were turned away and asked again at the same instant."""
+    if traffic.slots_open_s is None or traffic.think_s is not None:
+        return
     refused = [request for request in traffic.requests if request.status is Status.REJECTED]
     at_once = len(refused) - len({request.arrival_s for request in refused})
-    if traffic.slots_open_s is not None and traffic.think_s is None and 2 * at_once > len(traffic.requests):
+    if 2 * at_once > len(traffic.requests):
         yield (
             f"{at_once} requests were turned away at an instant at which others were, since users without a pause ask"
             " again at once: give workload.arrivals.think_s"

@@ -23,6 +23,7 @@ from sim.simulate.power import gpu_power
 from sim.simulate.prices import gpu_price
 from sim.simulate.setup import Setup, prepare
 from sim.simulate.time_use import time_use_of
+from sim.workload.drawn import Drawn
 from sim.workload.streams import stream
 
 __all__ = ["ReadyPool", "ask_for_services", "experiments_of", "ready_pools", "refuse_unknown_places"]
@@ -204,7 +205,11 @@ def ask_for_services(experiment: Experiment, pools: Sequence[ReadyPool], request
         return
     draws = stream(experiment.seed, "models").random(len(requests))
     bounds = list(accumulate(shares))[:-1]
-    for request, service in zip(requests, np.searchsorted(bounds, draws, side="right").tolist(), strict=True):
+    services = np.searchsorted(bounds, draws, side="right")
+    if isinstance(requests, Drawn):
+        requests.serve(services)
+        return
+    for request, service in zip(requests, services.tolist(), strict=True):
         request.service = service
 
 

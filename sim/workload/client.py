@@ -6,6 +6,7 @@ import heapq
 import math
 
 from sim.request import Request
+from sim.workload.drawn import Drawn
 from sim.workload.traffic import Traffic
 
 __all__ = ["Client"]
@@ -25,7 +26,9 @@ class Client:
     """
 
     def __init__(self, traffic: Traffic) -> None:
-        self._openers, self._place = traffic.openers, 0
+        self._openers = iter(traffic.openers)
+        self._opener = next(self._openers, None)
+        self._drawn = traffic.requests if isinstance(traffic.requests, Drawn) else None
         self._follow_ups, self._think_s = traffic.follow_ups, traffic.think_s
         self._turns: list[tuple[float, int, Request]] = []  # follow-ups whose time is known, a heap
         self._slots = None if traffic.slots_open_s is None else sorted(traffic.slots_open_s.tolist())  # a heap too
@@ -42,6 +45,8 @@ class Client:
 
     def ended(self, request: Request, now_s: float) -> None:
         """Take note that *request* was answered, refused or lost at *now_s*: its slot and its session go on."""
+        if self._drawn is not None:
+            self._drawn.ended(request)
         if self._slots is not None:
             pause_s = 0.0 if self._think_s is None else float(self._think_s[request.index])
             heapq.heappush(self._slots, now_s + pause_s)
@@ -57,13 +62,13 @@ class Client:
         return max(self._head_s(), self._slots[0]) if self._slots else math.inf
 
     def _head_s(self) -> float:
-        opener_s = self._openers[self._place].arrival_s if self._place < len(self._openers) else math.inf
+        opener_s = math.inf if self._opener is None else self._opener.arrival_s
         return min(opener_s, self._turns[0][0]) if self._turns else opener_s
 
     def _pop(self) -> Request:
-        if self._turns:
-            opener = self._openers[self._place] if self._place < len(self._openers) else None
-            if opener is None or self._turns[0][:2] < (opener.arrival_s, opener.index):
-                return heapq.heappop(self._turns)[2]
-        self._place += 1
-        return self._openers[self._place - 1]
+        opener = self._opener
+        if self._turns and (opener is None or self._turns[0][:2] < (opener.arrival_s, opener.index)):
+            return heapq.heappop(self._turns)[2]
+        assert opener is not None
+        self._opener = next(self._openers, None)
+        return opener

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.request import Request
+from sim.workload.drawn import Drawn
 
 __all__ = ["MOST_REQUESTS", "Floats", "Ints", "Measured", "Traffic", "requests_of"]
 
@@ -59,7 +60,7 @@ class Traffic:
         What a reader of the results should know about the traffic.
     """
 
-    requests: list[Request]
+    requests: Sequence[Request]
     slots_open_s: Floats | None = None
     think_s: Floats | None = None
     follow_ups: dict[int, Request] = field(default_factory=dict)
@@ -67,14 +68,23 @@ class Traffic:
     warnings: tuple[str, ...] = ()
 
     @property
-    def openers(self) -> list[Request]:
+    def openers(self) -> Sequence[Request]:
         """The requests that wait for no other one, in order."""
         waiting = {request.index for request in self.follow_ups.values()}
         return [request for request in self.requests if request.index not in waiting] if waiting else self.requests
 
     def beginnings(self) -> Beginnings:
         """Return when clients began, once all is served; unlike the requests that weighs little."""
-        return Beginnings(self.slots_open_s, np.array([request.arrival_s for request in self.openers]))
+        openers = self.openers
+        if isinstance(openers, Drawn):
+            return Beginnings(self.slots_open_s, openers.arrival_s)
+        return Beginnings(self.slots_open_s, np.array([request.arrival_s for request in openers]))
+
+    def total_tokens(self) -> Ints:
+        """Return the tokens of each request, prompt and answer together."""
+        if isinstance(self.requests, Drawn):
+            return self.requests.total_tokens
+        return np.fromiter((request.total_tokens for request in self.requests), np.int64, len(self.requests))
 
 
 def requests_of(

@@ -12,6 +12,7 @@ from sim.section import Section
 from sim.workload.arrivals import AnyArrivals
 from sim.workload.arrivals.base import DrawnArrivals, RecordedArrivals
 from sim.workload.classes import TrafficClass, check_classes, mark_classes, mark_structured
+from sim.workload.drawn import Drawn
 from sim.workload.lengths import AnyLengths
 from sim.workload.patience import Patience
 from sim.workload.prefix import SharedPrefix
@@ -22,6 +23,8 @@ __all__ = ["DEFAULT_REQUESTS", "Workload", "generate"]
 
 DEFAULT_REQUESTS = 1000
 """As many as ``vllm bench serve`` sends by default."""
+_MANY = 100_000
+"""From so many on, requests are not all made in advance."""
 
 
 class Workload(Section):
@@ -57,6 +60,11 @@ class Workload(Section):
                 " {kind: fixed, input_tokens: 1024, output_tokens: 128}"
             )
         return self
+
+    @property
+    def unmarked(self) -> bool:
+        """Whether requests are told apart by nothing but when they come and how long they are."""
+        return not (self.classes or self.shared_prefix or self.structured or self.patience)
 
     @model_validator(mode="after")
     def _a_mix(self) -> Self:
@@ -100,6 +108,8 @@ def _traffic(workload: Workload, seed: int, beside: Path) -> Traffic:
             schedule = drawn.schedule(count, seed, beside)
             ones = np.ones(count, dtype=np.int64)  # where every class has its own lengths
             lengths = (ones, ones) if workload.lengths is None else workload.lengths.draw(count, seed, beside)
+            if count >= _MANY and workload.unmarked and schedule.slots_open_s is None and Drawn.can_hold(*lengths):
+                return Traffic(Drawn(schedule.arrival_s, *lengths))
             requests = requests_of(schedule.arrival_s, *lengths)
             return Traffic(requests, schedule.slots_open_s, schedule.think_s)
     raise NotImplementedError(f"arrivals of class {type(workload.arrivals).__name__}")

@@ -4,11 +4,12 @@ import numpy as np
 
 from sim.metrics.context import RunContext
 from sim.metrics.pools import PoolContext
-from sim.metrics.rows import RequestRows, StrideLog, StrideRows, packed
+from sim.metrics.rows import COLUMNS, RequestRows
+from sim.metrics.stride_log import StrideLog, packed
 from sim.request import Status
 
 NEVER = float("nan")
-_STRIDE = {name: 0 for name in StrideRows.__dataclass_fields__ if not name.startswith("odd_")}
+_STRIDE = dict.fromkeys(COLUMNS, 0)
 
 
 def requests_of(*rows):
