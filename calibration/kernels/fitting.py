@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from calibration.kernels.problems import Problem
+from calibration.kernels.problem import Problem
 from calibration.kernels.tables import Table
 from sim.profiles.calibrated import Fit
 

@@ -16,7 +16,7 @@ from calibration.case_names import gpu_name
 from calibration.kernels import collective, problems
 from calibration.kernels.fitting import fit
 from calibration.kernels.measured import KernelRow, read
-from calibration.kernels.problems import Free, Problem
+from calibration.kernels.problem import Free, Problem
 from calibration.kernels.tables import Table
 from calibration.kernels.writing import TABLES, lines_of, table_lines
 from calibration.memory_cases import NotModelledError

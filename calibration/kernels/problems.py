@@ -6,16 +6,13 @@ arrays of shapes in place of one shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from pydantic import BaseModel
 
 from calibration.kernels import collective
+from calibration.kernels.problem import Free, Problem, Seconds
 from calibration.kernels.routing import first_rank
 from calibration.kernels.tables import ROUTED
 from sim.cost.accelerator import Accelerator
@@ -26,10 +23,8 @@ from sim.cost.moe import Experts
 from sim.cost.operation import Work
 from sim.profiles.calibrated import (
     AllReduceConstants,
-    Constant,
     DecodeConstants,
     ExpertConstants,
-    Fit,
     GemmConstants,
     HardwareCalibration,
     PrefillConstants,
@@ -38,8 +33,6 @@ from sim.profiles.hardware import Hardware
 from sim.profiles.quantization import bytes_per_element
 
 __all__ = [
-    "Free",
-    "Problem",
     "all_reduce",
     "decode",
     "experts",
@@ -48,45 +41,6 @@ __all__ = [
     "latent_prefill",
     "prefill",
 ]
-
-Seconds = NDArray[np.float64]
-Constants = TypeVar("Constants", bound=BaseModel)
-_NO_FIT = Fit(source="being fitted")
-
-
-@dataclass(frozen=True, slots=True)
-class Free:
-    """Start and range of one constant; a range of one value keeps it."""
-
-    start: float
-    low: float
-    high: float
-
-    def constant(self, value: float, stderr: float = 0.0) -> Constant:
-        """Return it with a fitted value."""
-        fixed = self.low == self.high
-        kept = min(max(value, self.low), self.high)
-        return Constant(value=kept, stderr=stderr, bounds=(self.low, self.high), status="fixed" if fixed else "fitted")
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A kind of constants, the range of each, and the seconds that they predict for a table of shapes."""
-
-    kind: type[BaseModel]
-    free: Mapping[str, Free]
-    predict: Callable[[Any, pd.DataFrame], Seconds]
-    solve: Callable[[pd.DataFrame], tuple[dict[str, float], dict[str, float]]] | None = None
-    """A solution of its own, of values and their relative errors; None: least squares on the logarithm."""
-
-    def constants(
-        self, values: Mapping[str, float], fit: Fit = _NO_FIT, stderr: Mapping[str, float] | None = None
-    ) -> Any:
-        """Return the constants with these values."""
-        errors = stderr or {}
-        made = {name: free.constant(values[name], errors.get(name, 0.0)) for name, free in self.free.items()}
-        return self.kind(**made, fit=fit)
-
 
 _ROOFLINE = {
     "compute": Free(0.7, 0.02, 1.5),

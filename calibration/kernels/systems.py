@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from calibration.kernels import problems, tables
-from calibration.kernels.problems import Problem
+from calibration.kernels.problem import Problem
 from calibration.kernels.tables import Table
 from sim.profiles.hardware import Hardware
 

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
+from sim.cost.rates import DecodeRates, ExpertRates, Factors, GemmRates, LinkRates, MemoryRates, PrefillRates, Protocol
 from sim.errors import ProfileError
 from sim.profiles.calibrated import Constant, ExpertConstants, GemmConstants, HardwareCalibration
 from sim.profiles.hardware import Hardware, Link
 from sim.profiles.quantization import bytes_per_element
 
-__all__ = [
-    "Accelerator",
-    "DecodeRates",
-    "ExpertRates",
-    "Factors",
-    "GemmRates",
-    "LinkRates",
-    "MemoryRates",
-    "PrefillRates",
-    "Protocol",
-]
+__all__ = ["Accelerator"]
 
 _WEIGHT_ONLY = ("int4", "mxfp4", "q8_0", "q4_k_m")
 """Weight types whose product runs in 16 bits: Marlin and GGUF kernels unpack them on the fly."""
@@ -34,90 +25,6 @@ _PROCESSORS = 128
 """Assumed where a profile does not say into how many units the accelerator is divided."""
 
 _Constants = TypeVar("_Constants")
-
-
-class Factors(NamedTuple):
-    """What an engine's kernels reach relative to the calibrated ones; 1 without evidence."""
-
-    compute: float = 1.0
-    memory: float = 1.0
-    launch: float = 1.0
-
-
-class GemmRates(NamedTuple):
-    """A matrix product: depth for one step along k, quantising for one input element [s]."""
-
-    flops_per_s: float
-    bytes_per_s: float
-    depth_s: float
-    prologue: float
-    sharpness: float
-    launch_s: float
-    quantise_s: float
-    weight_bytes: float
-
-
-class DecodeRates(NamedTuple):
-    """Decode attention: a tile is one KV head of one sequence [s], spread over all processors."""
-
-    flops_per_s: float
-    bytes_per_s: float
-    tile_s: float
-    launch_s: float
-
-
-class PrefillRates(NamedTuple):
-    """Prefill attention: tile and depth for 128 queries of a head, writing for one byte of new KV [s]."""
-
-    flops_per_s: float
-    bytes_per_s: float
-    depth_s: float
-    tile_s: float
-    sharpness: float
-    launch_s: float
-    write_s: float
-
-
-class ExpertRates(NamedTuple):
-    """Grouped products: passes over one element of own rows, and of the rows of all ranks [s].
-
-    *depth_columns* are the columns of a matrix that all processors together read before they are busy.
-    """
-
-    flops_per_s: float
-    bytes_per_s: float
-    sharpness: float
-    launch_s: float
-    row_s: float
-    sort_s: float
-    weight_bytes: float
-    depth_columns: float
-    expert_s: float
-    spread_s: float
-    routing_s: float
-
-
-class Protocol(NamedTuple):
-    """One algorithm of a collective, for messages below some size."""
-
-    below_bytes: float
-    bytes_per_s: float
-    launch_s: float
-
-
-class LinkRates(NamedTuple):
-    """A collective over some number of ranks: its algorithms, for messages of growing size."""
-
-    small: Protocol
-    medium: Protocol
-    large: Protocol
-
-
-class MemoryRates(NamedTuple):
-    """A kernel that only moves bytes."""
-
-    bytes_per_s: float
-    launch_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sim.cost.accelerator import LinkRates
 from sim.cost.operation import Demand, Work
+from sim.cost.rates import LinkRates
 
 __all__ = ["AllReduce", "bus_bytes"]
 

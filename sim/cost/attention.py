@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sim.batch import Chunk
-from sim.cost.accelerator import DecodeRates, PrefillRates
 from sim.cost.operation import Demand, Work
+from sim.cost.rates import DecodeRates, PrefillRates
 
 __all__ = ["TILE_QUERIES", "DecodeAttention", "PrefillAttention", "attended"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from sim.cost.accelerator import MemoryRates
 from sim.cost.operation import Demand, Work
+from sim.cost.rates import MemoryRates
 
 __all__ = ["Elementwise"]
 

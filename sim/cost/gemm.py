@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from sim.cost.accelerator import GemmRates
 from sim.cost.operation import Demand, Work
+from sim.cost.rates import GemmRates
 
 __all__ = ["Gemm"]
 

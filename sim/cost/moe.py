@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sim.cost.accelerator import ExpertRates
 from sim.cost.operation import Demand, Work
+from sim.cost.rates import ExpertRates
 
 __all__ = ["ROUTED_AT_ONCE", "Experts", "distinct_experts"]
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from sim.cost.accelerator import Accelerator, GemmRates
-from sim.cost.all_to_all import DIRECTIONS, Exchange, Library, Path, Reach
+from sim.cost.accelerator import Accelerator
+from sim.cost.all_to_all import Library
 from sim.cost.allreduce import AllReduce
 from sim.cost.attention import DecodeAttention, PrefillAttention
 from sim.cost.elementwise import Elementwise
 from sim.cost.gemm import Gemm
-from sim.cost.moe import Experts
 from sim.cost.operation import Operation
-from sim.cost.uneven_experts import ExpertLoads, Rebalancing, UnevenExperts
-from sim.errors import ConfigError
-from sim.moe.expert_load import ExpertLoad
+from sim.cost.rates import GemmRates
+from sim.cost.routed import ACTIVATION_BYTES, exchanges_of, experts_of, rebalancing_of
+from sim.cost.uneven_experts import ExpertLoads, UnevenExperts
 from sim.moe.mixture import Rebalance
 from sim.profiles.cache import indexer_bytes
 from sim.profiles.layers import (
@@ -39,8 +38,6 @@ BY_ALL_RANKS = ("experts", "expert_exchange", "rebalancing")
 """Operations that attention data parallel ranks do together."""
 SHARED = ("mlp_gemm",)
 """In a layer with routed experts, the operations of those that every token passes."""
-
-_ACTIVATION_BYTES = 2.0
 
 
 def reach_of(attention: AnyAttention | None) -> int | None:
@@ -98,7 +95,7 @@ class Plan:
         hidden, vocab, tp = self.model.hidden_size, self.model.vocab_size, self.parallelism.tp
         yield Gemm("head", 1, hidden, -(-vocab // tp), self._gemm("head"), "sampled")
         if tp > 1:
-            yield AllReduce("head", 1, tp, _ACTIVATION_BYTES * vocab / 2, self.accelerator.link(tp), "sampled")
+            yield AllReduce("head", 1, tp, ACTIVATION_BYTES * vocab / 2, self.accelerator.link(tp), "sampled")
         yield Elementwise("sampling", 1, 10.0 * vocab, 2, self.accelerator.elementwise(), "sampled")
 
     def joined(self, features: int) -> Operation:
@@ -107,7 +104,7 @@ class Plan:
 
     def transfer(self) -> Operation:
         """Return what passes from one pipeline stage to the next: the hidden states, once over the link."""
-        payload = _ACTIVATION_BYTES * self.model.hidden_size
+        payload = ACTIVATION_BYTES * self.model.hidden_size
         return AllReduce("pipeline", 1, 2, payload, self.accelerator.link(2))
 
     def _attention(self, attention: AnyAttention, count: int) -> Iterator[Operation]:
@@ -225,70 +222,19 @@ class Plan:
             yield from self._dense(count, mlp.shared_intermediate, gated=mlp.gated)
         if mlp.latent:
             yield self._product("mlp_gemm", count, hidden, 2 * mlp.latent, "mlp")
-        experts, load = self._experts(mlp, count), self.loads.get((mlp.experts, mlp.top_k))
+        experts, load = experts_of(self, mlp, count), self.loads.get((mlp.experts, mlp.top_k))
         yield experts if load is None else UnevenExperts(experts, load)
         if load is not None and self.rebalance is not None and not self.rebalance.use_async:
-            yield self._rebalancing(experts, load, self.rebalance)
+            yield rebalancing_of(self, experts, load, self.rebalance)
         yield self._elementwise(count, 4 * hidden + 3 * mlp.shared_intermediate / parallel.tp, 5)
         if parallel.dp > 1 and self.library is not None:
-            yield from self._exchange(self.library, mlp, count, load)
+            yield from exchanges_of(self, self.library, mlp, count, load)
         elif parallel.dp > 1:
-            payload = _ACTIVATION_BYTES * hidden * parallel.dp
+            payload = ACTIVATION_BYTES * hidden * parallel.dp
             ranks = parallel.tp * parallel.dp
             yield AllReduce("expert_exchange", count, ranks, payload, self.accelerator.link(ranks))
         else:
             yield from self._all_reduce(count)
-
-    def _experts(self, mlp: MoeMlp, count: int) -> Experts:
-        parallel = self.parallelism
-        split, rest = divmod(parallel.tp * parallel.dp, parallel.ep)
-        if rest:
-            message = f"ep {parallel.ep} does not divide tp * dp = {parallel.tp * parallel.dp}"
-            raise ConfigError(message, path="deployment.parallelism.ep")
-        dtype = self.model.dtype_of("experts", self.quantization)
-        return Experts(
-            "experts",
-            count,
-            mlp.experts,
-            mlp.top_k,
-            mlp.latent or self.model.hidden_size,
-            mlp.expert_intermediate / split,
-            3 if mlp.gated else 2,
-            parallel.ep,
-            parallel.dp,
-            self.accelerator.experts(dtype, self.quantization.activations),
-            gathered=self.library is None,
-        )
-
-    def _exchange(
-        self, library: Library, mlp: MoeMlp, count: int, load: ExpertLoad | None
-    ) -> Iterator[Exchange]:
-        """Carry tokens in the type in which the experts multiply: 8 bits for weights of 8 bits, else 16."""
-        parallel, accelerator = self.parallelism, self.accelerator
-        ranks = parallel.tp * parallel.dp
-        reach = Reach.even(mlp.top_k, parallel.ep, -(-ranks // accelerator.joined))
-        if load is not None:
-            nodes = load.nodes_per_token if reach.all_nodes > 1 else 1.0
-            reach = replace(reach, ranks=load.ranks_per_token, nodes=nodes)
-        eight_bits = self.model.dtype_of("experts", self.quantization) in ("fp8", "fp8_block", "int8")
-        path = Path(
-            reach,
-            mlp.latent or self.model.hidden_size,
-            1.0 if eight_bits else _ACTIVATION_BYTES,
-            accelerator.link_bytes_per_s(ranks),
-            accelerator.hardware.name,
-            accelerator.processors,
-        )
-        for direction in DIRECTIONS:
-            lines = library.lines(path, direction)
-            yield Exchange("expert_exchange", direction, count, parallel.tp, parallel.dp, lines, load)
-
-    def _rebalancing(self, experts: Experts, load: ExpertLoad, rebalance: Rebalance) -> Rebalancing:
-        expert_bytes = experts.matrices * experts.hidden * experts.intermediate * experts.rates.weight_bytes
-        link = self.accelerator.link(self.parallelism.tp * self.parallelism.dp)
-        moved_bytes, every = load.fetched_slots / load.ranks * expert_bytes, rebalance.step_interval
-        rate, overhead_s = link.large.bytes_per_s, rebalance.layer_overhead_s
-        return Rebalancing("rebalancing", experts.repeats, moved_bytes, rate, overhead_s, every)
 
     def _decode(
         self, count: int, flops: float, kept_bytes: float, kv_heads: int, reach: int | None, *, latent: bool = False
@@ -315,7 +261,7 @@ class Plan:
     def _all_reduce(self, count: int) -> Iterator[Operation]:
         """Row-parallel products leave partial sums: one all-reduce of the hidden state of each token."""
         if self.parallelism.tp > 1:
-            payload = _ACTIVATION_BYTES * self.model.hidden_size
+            payload = ACTIVATION_BYTES * self.model.hidden_size
             link = self.accelerator.link(self.parallelism.tp)
             yield AllReduce("all_reduce", count, self.parallelism.tp, payload, link)
 
@@ -324,7 +270,7 @@ class Plan:
 
     def _elementwise(self, count: int, elements: float, kernels: int) -> Elementwise:
         rates = self.accelerator.elementwise()
-        return Elementwise("elementwise", count, _ACTIVATION_BYTES * elements, kernels, rates)
+        return Elementwise("elementwise", count, ACTIVATION_BYTES * elements, kernels, rates)
 
     def _gemm(self, part: Part) -> GemmRates:
         return self.accelerator.gemm(self.model.dtype_of(part, self.quantization), self.quantization.activations)

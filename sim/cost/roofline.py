@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from sim.cost.accelerator import Accelerator, Factors
+from sim.cost.accelerator import Accelerator
 from sim.cost.all_to_all import Exchange
 from sim.cost.attention import DecodeAttention, PrefillAttention
 from sim.cost.drafting import Drafting
@@ -17,6 +17,7 @@ from sim.cost.host import Host
 from sim.cost.pace import CostModel, Rebalances
 from sim.cost.pipeline import Pipeline
 from sim.cost.plan import BY_ALL_RANKS, SHARED, Plan, windows_of
+from sim.cost.rates import Factors
 from sim.cost.step import Delay, RooflineStep
 from sim.cost.two_batches import MixtureLayers, Thresholds, TwoBatches
 from sim.cost.uneven_experts import ExpertLoads, Rebalancing, average, loads_of

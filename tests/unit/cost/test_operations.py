@@ -4,13 +4,14 @@ import pytest
 from round_numbers import CONSTANTS, ROUND, dense, step_of
 
 from sim.batch import Batch, Chunk
-from sim.cost.accelerator import Accelerator, Factors
+from sim.cost.accelerator import Accelerator
 from sim.cost.allreduce import AllReduce
 from sim.cost.attention import DecodeAttention, PrefillAttention, attended
 from sim.cost.elementwise import Elementwise
 from sim.cost.gemm import Gemm
 from sim.cost.moe import Experts, distinct_experts
 from sim.cost.operation import Demand, Work, joint
+from sim.cost.rates import Factors
 from sim.profiles.calibrated import Constant
 
 CHIP = Accelerator(ROUND, CONSTANTS)
