@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.errors import UserError
 from sim.metrics.ragged import ragged
 from sim.metrics.rows import RequestRows, StrideRows
 
@@ -15,13 +16,16 @@ __all__ = ["peak_concurrency", "peak_tokens_per_s"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_MOST_SECONDS = 2**28
+"""Some gigabytes; eight years of one replica that always writes."""
+
 
 def peak_tokens_per_s(requests: RequestRows, strides: StrideRows) -> float:
     """Return the most output tokens in one second, counted from the first arrival of a completed request.
 
     `vllm bench serve` counts in the same buckets (`max_output_tokens_per_s` in vllm/benchmarks/serve.py). The
     token that a recomputed prompt emits after a preemption has no time of its own in the rows and is left
-    out.
+    out. Raise a `UserError` for so many seconds that memory would not hold them.
     """
     if not requests.completed.any():
         return 0.0
@@ -60,6 +64,7 @@ def _decoded_by_second(strides: StrideRows, origin_s: float) -> tuple[Ints, Floa
     first = np.floor(clock.end_s(every, np.ones_like(iterations))).astype(np.int64)
     spanned = np.floor(clock.end_s(every, iterations)).astype(np.int64) - first + 1
 
+    _refuse_endless(np.minimum(iterations, spanned))
     few = iterations <= spanned
     stride, j = ragged(np.where(few, iterations, 0))
     single = np.floor(clock.end_s(stride, j + 1)).astype(np.int64)
@@ -72,6 +77,13 @@ def _decoded_by_second(strides: StrideRows, origin_s: float) -> tuple[Ints, Floa
         np.concatenate([single, second]),
         np.concatenate([emitted[stride], emitted[many] * terms]),
     )
+
+
+def _refuse_endless(seconds: Ints) -> None:
+    """Raise a `UserError` where the *seconds* in which strides emit are more than memory would hold."""
+    if (total := float(seconds.sum(dtype=np.float64))) > _MOST_SECONDS:
+        message = f"answers take {total:,.0f} s of the replicas' time to write: at most {_MOST_SECONDS:,} are counted"
+        raise UserError(message)
 
 
 class _Clock:

@@ -30,7 +30,7 @@ __all__ = ["Played", "ReadyPool", "Result", "Setup", "play", "prepare", "ready_p
 
 
 _LARGE = 100_000
-_MOST_TOKENS = 2**26
+_MOST_DRAFTED = 2**26
 
 
 class Played(NamedTuple):
@@ -128,7 +128,7 @@ def play(
     disaggregation = decided(experiment, pools)
     traffic = generate(experiment.workload, experiment.seed, experiment.folder)
     _refuse_beyond_window(experiment, pools, traffic)
-    _refuse_endless(experiment, traffic)
+    _refuse_endless_drafts(experiment, pools, traffic)
     refuse_idle_admission(experiment, traffic.requests)
     ask_for_services(experiment, pools, traffic.requests)
     total = len(traffic.requests)
@@ -175,11 +175,14 @@ def _as_seen(requests: RequestRows, pools: Sequence[ReadyPool]) -> RequestRows:
     return requests.seen_late(lags[requests.replica])
 
 
-def _refuse_endless(experiment: Experiment, traffic: Traffic) -> None:
-    """Refuse a request whose drafts and seconds no memory would hold: six times the longest window of any model."""
+def _refuse_endless_drafts(experiment: Experiment, pools: Sequence[ReadyPool], traffic: Traffic) -> None:
+    """Refuse a request whose drafts, each of which is drawn, no memory would hold."""
+    if all(pool.experiment.engine.speculative is None for pool in pools):
+        return
     longest = int(traffic.total_tokens().max())
-    if longest > _MOST_TOKENS:
-        raise experiment.error("workload", f"a request has {longest:,} tokens: at most {_MOST_TOKENS:,} are simulated")
+    if longest > _MOST_DRAFTED:
+        message = f"a request has {longest:,} tokens: with drafts, at most {_MOST_DRAFTED:,} are simulated"
+        raise experiment.error("workload", message)
 
 
 def _refuse_beyond_window(experiment: Experiment, pools: Sequence[ReadyPool], traffic: Traffic) -> None:

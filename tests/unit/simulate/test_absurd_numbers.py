@@ -19,10 +19,6 @@ AXIS = "workload.arrivals.rate: {low: 1, high: 2}"
 MANY_AXES = ", ".join(f"axis.number{index}: [1, 2]" for index in range(1001))
 BURSTS = "{kind: bursts, rate: 1, burst_s: 1, pause_s: 1, sigma: 1e9}"
 SESSIONS = "{kind: sessions, rate: 1, passages: 1, corpus: 1000000000000}"
-ENDLESS = (
-    "{kind: clients, rate: 1, clients: [{lengths: {kind: fixed, input_tokens: 9, output_tokens: 70000000}},"
-    " {lengths: {kind: fixed, input_tokens: 9, output_tokens: 9}}]}"
-)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +42,6 @@ ENDLESS = (
             "workload.lengths={kind: fixed, input_tokens: 9, output_tokens: 1000000000000}",
             "workload: every request has at least 1000000000009 tokens, more than max_model_len 131072",
         ),
-        (f"workload={{arrivals: {ENDLESS}, num_requests: 9}}", "a request has 70,000,009 tokens: at most 67,108,864"),
     ],
 )
 def test_refused_in_one_line(tmp_path, capsys, setting, message):
@@ -64,3 +59,24 @@ def test_sizes_are_refused_likewise(capsys, option):
         main(["size", "--model", "Qwen/Qwen3-8B", "--gpu", "L40S", option, "99999999999999999999"])
     assert ended.value.code == UserError.exit_code
     assert "99999999999999999999" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("engine", "message"),
+    [
+        ("", "answers take 10,000,000,001 s of the replicas' time to write: at most 268,435,456 are counted"),
+        (
+            ", speculative: {kind: ngram, num_speculative_tokens: 1, acceptance: 0.5}",
+            "workload: a request has 1,000,000,000,064 tokens: with drafts, at most 67,108,864 are simulated",
+        ),
+    ],
+)
+def test_answers_without_end_are_refused_before_memory_ends(tmp_path, capsys, engine, message):
+    path = tmp_path / "experiment.yaml"
+    path.write_text(EXPERIMENT.replace("output_tokens: 8", "output_tokens: 1000000000000"))
+    blocks = f"engine={{num_gpu_blocks_override: {2**40}, max_model_len: {2 * 10**12}{engine}}}"
+    settings = ("--set", blocks, "--set", "cost_model={kind: affine, base_s: 0.01}", "--set", "workload.num_requests=1")
+    assert main(["run", str(path), "--quiet", *settings]) == UserError.exit_code
+    output, errors = capsys.readouterr()
+    assert (output, errors.count("\n")) == ("", 1)
+    assert message in errors
