@@ -20,7 +20,11 @@ __all__ = ["AllToAll", "EngineOptions", "KvOffload", "OffloadTier", "StructuredB
 class AllToAll(Section):
     """A library that carries tokens to the ranks of their experts and back."""
 
-    library: str = Field("deepep", description="Its calibrated profile.")
+    library: str = Field(
+        "deepep",
+        description="Its calibrated profile: deepep, as its engine calls it in prompts deepep-vllm or deepep-trtllm,"
+        " trtllm-nvlink.",
+    )
     mode: Literal["low_latency", "high_throughput", "auto"] = Field(
         "auto", description="auto: low latency up to 256 tokens of a rank, and high throughput beyond."
     )
