@@ -81,8 +81,8 @@ def test_larger_chunks_trade_gaps_for_the_first_token():
 
 
 def test_engines_at_100_users():
-    vllm, *_, tgi, llama_cpp, ollama = [point["output_throughput"] for point in summaries("engines_at_100")]
-    assert vllm > tgi
+    vllm, *others, llama_cpp, ollama = [point["output_throughput"] for point in summaries("engines_at_100")]
+    assert others == pytest.approx([vllm] * 3, rel=0.25)
     assert 10 < vllm / llama_cpp < 50, "published 35 times"
     assert llama_cpp > ollama
 
