@@ -113,7 +113,7 @@ def shipped_entries(engine: str) -> dict[str, EngineConstants]:
 def for_others(recipes: Sequence[Recipe], entries: Mapping[str, EngineConstants]) -> list[EngineConstants]:
     """Return what holds for accelerators without runs: host times beside kernels that were timed, where any were."""
     factors = all(recipe.of_other_kernels for recipe in recipes)
-    shared = [recipe.name for recipe in recipes if factors or not recipe.of_other_kernels]
+    shared = [recipe.name for recipe in recipes if (factors or not recipe.of_other_kernels) and not recipe.alone]
     return list(for_all([entries[name] for name in shared if name in entries], factors=factors))
 
 

@@ -39,6 +39,8 @@ class Recipe(NamedTuple):
         Most at once.
     load_types
         What its runs are: times of servers, or of batches where nothing else was published.
+    alone
+        Its kernels are so slow that nothing of it goes into what holds for accelerators without runs.
     """
 
     engine: str
@@ -52,6 +54,7 @@ class Recipe(NamedTuple):
     deviation: float = FACTORS_DEVIATION
     users: int = _MOST_CONCURRENT
     load_types: tuple[str, ...] = ("concurrency", "rate")
+    alone: bool = False
 
     @property
     def name(self) -> str:
@@ -71,6 +74,7 @@ _SLOW_HOST_S = 10e-3
 """A token of DeepSeek-R1-Distill-Qwen-1.5B took 11.3 ms on the RTX 4090 that ran, its weights a third of that."""
 _BATCHES = ("batch",)
 _ONE_CARD = (("tp", ("1",)),)
+_ALL_OF_LLAMA_CPP = Recipe("llama-cpp", "0", None, (), (False,), deviation=_OTHER_KERNELS, load_types=_BATCHES)
 
 RECIPES = (
     Recipe("vllm", "0.2", "0.6", ("A100-SXM-40GB",), (False,), load_types=_BATCHES),
@@ -98,7 +102,7 @@ RECIPES = (
     Recipe("sglang", "0.5", None, ("H200-SXM-141GB",), (True,), "sil", users=512),
     Recipe("sglang", "0.5", None, ("B200-SXM-180GB",), (True,), "sil"),
     *(
-        Recipe("llama-cpp", "0", None, (gpu,), (False,), deviation=_OTHER_KERNELS, load_types=_BATCHES)
+        _ALL_OF_LLAMA_CPP._replace(gpus=(gpu,))
         for gpu in (
             "RTX-4090",
             "RTX-3090",
@@ -108,13 +112,15 @@ RECIPES = (
             "H100-SXM-80GB",
             "H100-PCIe-80GB",
             "MI300X",
-            "MI250",
             "DGX-Spark",
             "Strix-Halo",
             "Apple-M2-Ultra",
         )
     ),
-    Recipe("llama-cpp", "0", None, ("Max-1550",), (False,), "", _ONE_CARD, None, _OTHER_KERNELS, load_types=_BATCHES),
+    *(
+        _ALL_OF_LLAMA_CPP._replace(gpus=(gpu,), only=only, alone=True)
+        for gpu, only in (("MI250", ()), ("Max-1550", _ONE_CARD))
+    ),
 )
 
 

@@ -25,6 +25,8 @@ __all__ = ["Observed", "as_yaml", "coverage", "error_table", "observed_in"]
 _SHARE = 0.9
 _FEWEST = 20
 """Runs below which a regime takes the errors of a wider one."""
+_FEWEST_MODELS = 2
+"""The same of models: how far one is off says little of others."""
 _MEASURED = {
     "ttft": ("ttft_mean_ms", "ttft_p50_ms"),
     "tpot": ("tpot_mean_ms", "itl_mean_ms", "tpot_p50_ms"),
@@ -99,10 +101,14 @@ def error_table(runs: Iterable[Observed]) -> ErrorTable:
     regimes = [
         _regime(engine, gpu, load, found)
         for (engine, gpu, load), found in sorted(groups.items(), key=lambda item: tuple(map(str, item[0])))
-        if len(found) >= _FEWEST or (engine, gpu, load) == (None, None, None)
+        if (engine, gpu, load) == (None, None, None) or _tells(found)
     ]
     source = "differences between `validate` and the measured serving runs of its cases, fitted ones included"
     return ErrorTable(name="serving", sources={"all": source}, regimes=tuple(regimes))
+
+
+def _tells(runs: Sequence[Observed]) -> bool:
+    return len(runs) >= _FEWEST and len({run.model for run in runs}) >= _FEWEST_MODELS
 
 
 def _regime(engine: str | None, gpu: str | None, load: Load | None, runs: Sequence[Observed]) -> ErrorRegime:

@@ -7,7 +7,7 @@ from calibration.uncertainty import Observed, coverage, error_table, half_of
 
 
 def run(index, error, engine="vllm", gpu="H100-SXM-80GB", load="light", **others):
-    made = {"model": "m", "input_tokens": 100.0, "output_tokens": 50.0, "running": 8.0} | others
+    made = {"model": "ab"[index % 2], "input_tokens": 100.0, "output_tokens": 50.0, "running": 8.0} | others
     errors = {"ttft": error, "tpot": error / 2}
     return Observed(f"run {index}", engine, gpu, load=load, errors=errors, **made)
 
@@ -25,6 +25,12 @@ def test_a_regime_with_few_runs_takes_the_errors_of_a_wider_one():
     runs = [run(index, 0.1) for index in range(30)] + [run(40 + index, 0.7, gpu="L4") for index in range(5)]
     regime = error_table(runs).of("vllm", "L4", "busy")
     assert (regime.gpus, regime.rows) == ((), 35)
+
+
+def test_a_regime_of_one_model_takes_the_errors_of_a_wider_one():
+    runs = [run(index, 0.1) for index in range(30)] + [run(40 + index, 0.7, gpu="L4", model="a") for index in range(30)]
+    regime = error_table(runs).of("vllm", "L4", "busy")
+    assert (regime.gpus, regime.rows) == ((), 60)
 
 
 def test_ranges_are_those_of_the_runs():
