@@ -40,7 +40,7 @@ from sim.workload.traffic import Traffic
 
 __all__ = ["Cluster"]
 
-_PUT_AWAY = 100_000
+_PUT_AWAY = 20_000
 """Every so many requests what they left in the log is put away."""
 
 R = TypeVar("R", bound=Replica)

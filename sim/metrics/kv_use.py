@@ -46,14 +46,18 @@ def kv_use_of(
     pools: Sequence[PoolContext], requests: RequestRows, strides: StrideRows, duration_s: float
 ) -> KvUse:
     """Return how a run of *duration_s* [s] used the KV cache."""
-    block_size = of_replicas(pools, lambda pool: pool.block_size)[strides.replica]
-    held = float(np.dot(_mean_blocks(strides, block_size), strides.duration_s))
+    block_size, kv_blocks = (
+        of_replicas(pools, lambda pool: pool.block_size),
+        of_replicas(pools, lambda pool: pool.kv_blocks),
+    )
+    pieces = strides.pieces()
+    held = sum(_held(piece, block_size[piece.replica]) for piece in pieces)
     room = sum(pool.kv_blocks * pool.serving(duration_s) for pool in pools)
     return KvUse(
         prefix_hit_rate=_prefix_hit_rate(requests),
         mean=ratio(held, duration_s * room),
-        peak=_peak(strides, of_replicas(pools, lambda pool: pool.kv_blocks)),
-        waste=_waste(strides, block_size),
+        peak=max(_peak(piece, kv_blocks) for piece in pieces),
+        waste=_waste(pieces, block_size),
     )
 
 
@@ -62,6 +66,11 @@ def _prefix_hit_rate(requests: RequestRows) -> float:
     admitted = ~np.isnan(requests.admitted_s)
     looked_up = (requests.input_tokens * (1 + requests.preemptions))[admitted].sum()
     return ratio(float(requests.cached_tokens.sum()), float(looked_up))
+
+
+def _held(strides: StrideRows, block_size: Floats) -> float:
+    """Return the blocks in use, over time [s]."""
+    return float(np.dot(_mean_blocks(strides, block_size), strides.duration_s))
 
 
 def _mean_blocks(strides: StrideRows, block_size: Floats) -> Floats:
@@ -74,15 +83,20 @@ def _peak(strides: StrideRows, kv_blocks: Floats) -> float:
     return float((strides.kv_blocks / kv_blocks[strides.replica]).max(initial=0.0)) if kv_blocks.all() else math.nan
 
 
-def _waste(strides: StrideRows, block_size: Floats) -> float:
+def _waste(pieces: Sequence[StrideRows], block_size: Floats) -> float:
     """Return the share of the held blocks' room that holds no token, over the time of iterations that only decode.
 
     Blocks that several requests share count once and their tokens for each of them, which can hide all of it.
     """
+    used = [_room_and_tokens(piece, block_size[piece.replica]) for piece in pieces]
+    held, tokens = (sum(column) for column in zip(*used, strict=True))
+    return max(1 - ratio(tokens, held), 0.0) if held else math.nan
+
+
+def _room_and_tokens(strides: StrideRows, block_size: Floats) -> tuple[float, float]:
+    """Return the room of the held blocks and the tokens in them, over the time of iterations that only decode."""
     alone = (strides.decodes > 0) & (strides.chunks == 0) & np.isfinite(block_size)
-    if not alone.any():
-        return math.nan
+    duration_s = strides.duration_s[alone]
     tokens = strides.decode_context_tokens + strides.decodes * (strides.iterations - 1) / 2
-    blocks = _mean_blocks(strides, block_size)[alone]
-    held = float(np.dot(blocks * block_size[alone], strides.duration_s[alone]))
-    return max(1 - ratio(float(np.dot(tokens[alone], strides.duration_s[alone])), held), 0.0)
+    blocks = _mean_blocks(strides, block_size)[alone] * block_size[alone]
+    return float(np.dot(blocks, duration_s)), float(np.dot(tokens[alone], duration_s))
