@@ -12,7 +12,7 @@ from sim.batch import Batch
 from sim.cost.masks import Masks
 from sim.cost.pace import Pace
 
-__all__ = ["Host", "Launches", "pace_beside"]
+__all__ = ["Delay", "Host", "Launches", "pace_beside"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +102,11 @@ def pace_beside(gpu_s: float, growth_s: float, hidden_s: float, shown_s: float) 
         return Pace(gpu_s + shown_s, growth_s, math.inf)
     iterations = math.floor((hidden_s - gpu_s) / growth_s) + 1 if growth_s else math.inf
     return Pace(hidden_s + shown_s, 0.0, iterations)
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """What passes before the engine sees a request: HTTP, and tokenisation of the prompt."""
+
+    fixed_s: float = 0.0
+    per_prompt_token_s: float = 0.0

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from sim.batch import Batch, Chunk
 
-__all__ = ["Demand", "Operation", "Seconds", "Work", "joint"]
+__all__ = ["Demand", "Operation", "OperationTime", "Seconds", "Work", "joint"]
 
 
 def joint(first_s: float, second_s: float, third_s: float, sharpness: float) -> float:
@@ -129,3 +129,28 @@ class Seconds(dict[float, float]):
         seconds = sum(each.repeats * each.demand(work).seconds for each in self._operations) if rows else 0.0
         self[rows] = seconds
         return seconds
+
+
+class OperationTime(NamedTuple):
+    """What all runs of one operation take in an iteration [s].
+
+    Attributes
+    ----------
+    seconds
+        Its share of the iteration.
+    compute_s, memory_s
+        What its arithmetic and its memory traffic would take alone; they overlap.
+    link_s, fixed_s
+        Communication, and what nothing hides, such as launches.
+    """
+
+    seconds: float = 0.0
+    compute_s: float = 0.0
+    memory_s: float = 0.0
+    link_s: float = 0.0
+    fixed_s: float = 0.0
+
+    def plus(self, times: float, demand: Demand) -> OperationTime:
+        """Return this and *times* runs of *demand*."""
+        more = (demand.seconds, demand.compute_s, demand.memory_s, demand.link_s, demand.fixed_s)
+        return OperationTime(*(mine + times * its for mine, its in zip(self, more, strict=True)))

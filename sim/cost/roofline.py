@@ -13,12 +13,12 @@ from sim.cost.all_to_all import Exchange
 from sim.cost.attention import DecodeAttention, PrefillAttention
 from sim.cost.drafting import Drafting
 from sim.cost.elementwise import Elementwise
-from sim.cost.host import Host
+from sim.cost.host import Delay, Host
 from sim.cost.pace import CostModel, Rebalances
 from sim.cost.pipeline import Pipeline
 from sim.cost.plan import BY_ALL_RANKS, SHARED, Plan, windows_of
 from sim.cost.rates import Factors
-from sim.cost.step import Delay, RooflineStep
+from sim.cost.step import RooflineStep
 from sim.cost.two_batches import MixtureLayers, Thresholds, TwoBatches
 from sim.cost.uneven_experts import ExpertLoads, Rebalancing, average, loads_of
 from sim.errors import ConfigError

@@ -5,94 +5,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sim.batch import Batch
 from sim.cost.attention import DecodeAttention, PrefillAttention
+from sim.cost.decodes import Decodes
 from sim.cost.drafting import Drafting
-from sim.cost.host import Host, pace_beside
-from sim.cost.operation import Demand, Operation, Seconds, Work
+from sim.cost.host import Delay, Host, pace_beside
+from sim.cost.operation import Operation, OperationTime, Seconds, Work
 from sim.cost.pace import Pace, Rebalances
 from sim.cost.padding import GraphPadding
 from sim.cost.pipeline import Pipeline, Rounds
 from sim.cost.two_batches import TwoBatches
 from sim.cost.uneven_experts import UnevenExperts
 
-__all__ = ["Delay", "OperationTime", "RooflineStep"]
-
-
-class OperationTime(NamedTuple):
-    """What all runs of one operation take in an iteration [s].
-
-    Attributes
-    ----------
-    seconds
-        Its share of the iteration.
-    compute_s, memory_s
-        What its arithmetic and its memory traffic would take alone; they overlap.
-    link_s, fixed_s
-        Communication, and what nothing hides, such as launches.
-    """
-
-    seconds: float = 0.0
-    compute_s: float = 0.0
-    memory_s: float = 0.0
-    link_s: float = 0.0
-    fixed_s: float = 0.0
-
-    def plus(self, times: float, demand: Demand) -> OperationTime:
-        """Return this and *times* runs of *demand*."""
-        more = (demand.seconds, demand.compute_s, demand.memory_s, demand.link_s, demand.fixed_s)
-        return OperationTime(*(mine + times * its for mine, its in zip(self, more, strict=True)))
-
-
-@dataclass(frozen=True, slots=True)
-class Delay:
-    """What passes before the engine sees a request: HTTP, and tokenisation of the prompt."""
-
-    fixed_s: float = 0.0
-    per_prompt_token_s: float = 0.0
-
-
-class _Decoding(NamedTuple):
-    """What an iteration of so many decodes, and nothing else, takes whatever their context [s].
-
-    Attributes
-    ----------
-    gpu_s, context
-        As `RooflineStep.gpu_s` without the time of the context.
-    growth_s
-        What the next iteration takes longer, with no decode below a window.
-    hidden_s, shown_s
-        As `Host.seconds`, without masks.
-    """
-
-    gpu_s: float
-    context: float
-    growth_s: float
-    hidden_s: float
-    shown_s: float
-
-
-class _Decodes(dict[int, _Decoding]):
-    """By the number of decodes; computed once for each."""
-
-    def __init__(self, step: RooflineStep) -> None:
-        super().__init__()
-        self._step, self._no_window = step, (0,) * len(step.windows)
-
-    def __missing__(self, decodes: int) -> _Decoding:
-        step, each = self._step, self._step.tokens_each
-        batch = Batch(
-            decodes=decodes, decode_window_tokens=self._no_window, sampled=decodes * each, tokens_each=each
-        )
-        gpu_s, context = step.composed_s(batch)
-        growth_s = context * step.context_s(decodes, self._no_window)
-        self[decodes] = found = _Decoding(gpu_s, context, growth_s, *step.host.seconds(batch))
-        return found
+__all__ = ["RooflineStep"]
 
 
 @dataclass(slots=True)
@@ -151,7 +81,7 @@ class RooflineStep:
     _group_s: Seconds = field(init=False, repr=False)
     _head_s: Seconds = field(init=False, repr=False)
     _transfer_s: Seconds = field(init=False, repr=False)
-    _decodes: _Decodes = field(init=False, repr=False)
+    _decodes: Decodes = field(init=False, repr=False)
     _alone: bool = field(init=False, repr=False)
     _decode_s: float = field(init=False, repr=False)
     _sequence_decode_s: float = field(init=False, repr=False)
@@ -164,7 +94,7 @@ class RooflineStep:
         self._token_s, self._sequence_s = Seconds(self.by_tokens), Seconds(self.by_sequences)
         self._group_s = Seconds(self.by_group)
         self._head_s, self._transfer_s = Seconds(self.head), Seconds(self.transfers)
-        self._decodes = _Decodes(self)
+        self._decodes = Decodes(self)
         self._alone = self.two_batches is None and self.drafting is None
         self._decode_s = sum(each.repeats * each.rates.launch_s for each in self.decode)
         self._sequence_decode_s = sum(each.repeats * each.seconds_per_sequence for each in self.decode)
@@ -232,12 +162,9 @@ class RooflineStep:
 
     def _only_decodes(self, batch: Batch) -> bool:
         """Tell whether the time of *batch* on the GPU follows from its number of decodes and their context."""
-        return self._alone and not (
-            batch.chunks
-            or batch.padding
-            or batch.group_tokens is not None
-            or batch.sampled != batch.decodes * self.tokens_each
-        )
+        if not self._alone or batch.chunks or batch.padding or batch.group_tokens is not None:
+            return False
+        return batch.sampled == batch.decodes * self.tokens_each
 
     def composed_s(self, batch: Batch) -> tuple[float, float]:
         """Return the same as `gpu_s`, operation by operation."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.batch import Batch
-from sim.cost.step import OperationTime, RooflineStep
+from sim.cost.operation import OperationTime
+from sim.cost.step import RooflineStep
 from sim.metrics.rows import StrideRows
 from sim.simulate import Result
 from sim.simulate.time_use import batch_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from sim.cost.step import OperationTime
+from sim.cost.operation import OperationTime
 from sim.simulate.moment import Moment
 from sim.ui.charts.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, styled
 
