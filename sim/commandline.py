@@ -34,7 +34,7 @@ def execute(
     """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     _ready_stdout()
-    options = _parser(package, commands, description, arguments[0] if arguments else "").parse_args(arguments)
+    options = _options(package, commands, description, arguments)
     try:
         status: int = options.run(options)
         sys.stdout.flush()
@@ -76,11 +76,22 @@ class _Parser(argparse.ArgumentParser):
         self.exit(UserError.exit_code, f"error: {message} (see {self.prog} --help)\n")
 
 
+def _options(
+    package: str, commands: Mapping[str, str], description: str, arguments: Sequence[str]
+) -> argparse.Namespace:
+    called = arguments[0] if arguments else ""
+    options, unknown = _parser(package, commands, description, called).parse_known_args(arguments)
+    if unknown:  # argparse itself would point at the help of the program, not at the command's
+        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return options
+
+
 def _parser(package: str, commands: Mapping[str, str], description: str, called: str) -> argparse.ArgumentParser:
     parser = _Parser(prog=f"python -m {package}", description=description)
     actions = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=_Parser)
     for name, line in commands.items():
         command = actions.add_parser(name, help=line, description=f"{line[0].upper()}{line[1:]}.")
+        command.set_defaults(parser=command)
         if name == called:
             module = importlib.import_module(f"{package}.commands.{name}{'_' * keyword.iskeyword(name)}")
             module.add_arguments(command)

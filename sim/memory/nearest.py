@@ -42,9 +42,7 @@ def _own_changes(made: MemoryPlan) -> Iterator[str]:
             yield f"gpu_memory_utilization {_UTILIZATION}"
     if held := made.num_blocks // (made.blocks_of(limits.max_model_len) or 1):
         yield f"{held} sequence{'s' if held > 1 else ''} of {limits.max_model_len:,} tokens at once"
-    tp = smallest_tp(deployment)
-    if tp is not None:
-        yield f"tp {tp}"
+    yield from (f"tp {tp}" for tp in _near_tp(made))
     yield from _lower_precision(deployment)
 
 
@@ -52,13 +50,26 @@ def _fits(deployment: Deployment) -> bool:
     return plan(deployment).fits
 
 
+def _near_tp(made: MemoryPlan) -> list[int]:
+    """Return the smallest tp that fits; where the one asked for cannot be cut, the nearest on either side."""
+    if not made.obstacles:
+        smallest = smallest_tp(made.deployment)
+        return [] if smallest is None else [smallest]
+    fitting, asked = list(_fitting_tp(made.deployment)), made.deployment.parallelism.tp
+    below, above = [tp for tp in fitting if tp < asked], [tp for tp in fitting if tp > asked]
+    return below[-1:] + above[:1]
+
+
 def smallest_tp(deployment: Deployment) -> int | None:
     """Return the smallest tensor parallelism within a node with which it fits; None if there is none."""
+    return next(_fitting_tp(deployment), None)
+
+
+def _fitting_tp(deployment: Deployment) -> Iterator[int]:
     for tp in range(1, deployment.hardware.gpus_per_node + 1):
         changed = replace(deployment, parallelism=_with_tp(deployment.parallelism, tp))
         if _fits(changed):
-            return tp
-    return None
+            yield tp
 
 
 def _with_tp(parallelism: Parallelism, tp: int) -> Parallelism:

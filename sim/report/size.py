@@ -74,9 +74,9 @@ def _help(section: type[Parallelism], name: str) -> str:
 
 
 def _positive(text: str) -> int:
-    value = int(text)
+    value = int(text) if text.isdecimal() else 0
     if not 1 <= value <= LARGEST:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to {LARGEST:g}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {LARGEST:g}")
     return value
 
 
@@ -88,9 +88,12 @@ def _ranks(text: str) -> int:
 
 
 def _share(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number between 0 and 1")
     return value
 
 
@@ -111,7 +114,7 @@ def _run_one(deployment: Deployment, options: argparse.Namespace) -> int:
     nearest = [] if made.fits else nearest_fits(made, map(load_hardware, names("hardware")))
     if options.format == "json":
         sys.stdout.write(to_json(made.to_json() | ({} if made.fits else {"nearest": nearest})) + "\n")
-    else:
+    elif not made.obstacles:  # there is no card to describe of a model that cannot be cut so
         from sim.report.size_table import print_plan
 
         print_plan(made, nearest, options.context)

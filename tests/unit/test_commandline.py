@@ -91,6 +91,28 @@ def test_a_profile_that_cannot_be_written_is_one_line(tmp_path, capsys):
     assert capsys.readouterr().err == f"error: {tmp_path}: cannot be written: Is a directory\n"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("run", "e.yaml", "--rate", "4"), "unrecognized arguments: --rate 4 (see python -m sim run --help)"),
+        (("--rate", "run", "e.yaml"), "unrecognized arguments: --rate e.yaml (see python -m sim run --help)"),
+        (
+            (*SIZE, "--context", "8k"),
+            "argument --context: '8k' is not a whole number from 1 to 1e+18 (see python -m sim size --help)",
+        ),
+        (
+            (*SIZE, "--gpu-memory-utilization", "x"),
+            "argument --gpu-memory-utilization: 'x' is not a number between 0 and 1 (see python -m sim size --help)",
+        ),
+    ],
+)
+def test_arguments_that_are_wrong_are_one_line_with_the_command_whose_help_helps(capsys, arguments, line):
+    with pytest.raises(SystemExit) as left:
+        main(list(arguments))
+    assert left.value.code == UserError.exit_code
+    assert capsys.readouterr().err == f"error: {line}\n"
+
+
 def test_a_folder_without_a_name_is_refused_before_the_run(capsys):
     assert main(["run", "experiments/8b_l40s_chat.yaml", "--out", ""]) == UserError.exit_code
     assert capsys.readouterr().err == "error: the name of the folder to write into is empty\n"

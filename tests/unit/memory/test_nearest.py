@@ -29,6 +29,11 @@ def test_every_offered_change_is_needed_and_fits():
     assert plan_of(OF, on=tight, knobs=fewer).fits
 
 
+def test_a_tp_that_cannot_be_cut_has_the_nearest_on_either_side():
+    made = plan_of(OF, on=card(4 * WEIGHTS / GIB, gpus_per_node=8), tp=3)
+    assert [change for change in nearest_fits(made) if change.startswith("tp")] == ["tp 2", "tp 4"]
+
+
 def test_utilization_is_offered_where_it_is_enough():
     made = plan_of(OF, on=card(1.4 * WEIGHTS / GIB), knobs=limits(gpu_memory_utilization=0.7, max_model_len=64))
     assert "gpu_memory_utilization 0.95" in nearest_fits(made)

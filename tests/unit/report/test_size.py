@@ -71,6 +71,14 @@ def test_infeasible_prints_and_raises(capsys):
     assert "tp 4" in size["nearest"]
 
 
+def test_what_cannot_be_cut_has_no_table(capsys):
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    with pytest.raises(InfeasibleError, match=r"Nearest that fits: tp 2; or tp 4$"):
+        run_size(parser.parse_args([*LLAMA, "--tp", "3"]))
+    assert capsys.readouterr().out == ""
+
+
 def test_sequences_that_must_fit(capsys):
     error = failing(capsys, *LLAMA, "--max-model-len", "32768", "--max-num-seqs", "20")
     assert "20 sequences of 32,768 tokens" in str(error)
