@@ -16,7 +16,6 @@ BLOCKS = dict(re.findall(r"^## (\w+).*?```sh\n(.+?)```", PAGE, re.DOTALL | re.MU
 @pytest.mark.parametrize("commands", BLOCKS.values(), ids=BLOCKS)
 def test_commands_run(commands, tmp_path):
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
-    (tmp_path / "out").mkdir()
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)}
     for command in commands.splitlines():
