@@ -26,7 +26,7 @@ from calibration.summary_of_cases import error_statistics
 from sim.errors import SimError, UserError
 from sim.profiles.calibrated_engine import EngineConstants
 
-__all__ = ["Outcome", "Row", "fit", "fit_points", "profile_yaml"]
+__all__ = ["Outcome", "Row", "fit", "fit_points", "profile_yaml", "too_few"]
 
 _HELD_OUT = 5
 """One run in so many is kept back."""
@@ -147,8 +147,7 @@ def fit(files: Sequence[Path], where: Mapping[str, str], assumed: Mapping[str, s
     simulated, refused = points_of(cases)
     steps = [point for path in files for point in _steps_of(path, where, assumed, refused)]
     if len(simulated) + len(steps) < 3:
-        reason = next(iter(refused.values()), "there are no runs")
-        raise UserError(f"{len(simulated)} runs can be fitted, at least 3 are needed: {reason}")
+        raise too_few(len(simulated), refused)
     step = max(1, math.ceil(len(simulated) / most))
     points: list[Measured] = [*simulated[::step], *steps]
     engines = {version_of(point.case, [])[0] for point in points}
@@ -156,6 +155,13 @@ def fit(files: Sequence[Path], where: Mapping[str, str], assumed: Mapping[str, s
         raise UserError(f"runs of several engines ({', '.join(sorted(engines))}): choose one with --where engine=NAME")
     source = ", ".join(f"{path.name} (sha256 {_sha256(path)[:12]})" for path in files)
     return fit_points(engines.pop(), points, source)
+
+
+def too_few(runs: int, refused: Mapping[str, str]) -> UserError:
+    """Return the error of *runs* that are fewer than a fit needs, with the first reason why others were *refused*."""
+    reason = next((f": {reason}" for reason in refused.values()), "")
+    counted = "1 run" if runs == 1 else f"{runs} runs"
+    return UserError(f"{counted} can be fitted, at least 3 at different loads are needed{reason}")
 
 
 def _steps_of(

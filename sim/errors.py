@@ -76,8 +76,11 @@ class InfeasibleError(SimError):
         super().__init__(f"{needs}; {has}{advice}")
 
 
-def did_you_mean(name: object, choices: Iterable[str], limit: int = 3) -> str:
-    """Return `` (did you mean 'x' or 'y'?)`` for the closest of *choices*, or an empty string."""
+def did_you_mean(name: object, choices: Iterable[str], limit: int = 3, cutoff: float = 0.5) -> str:
+    """Return `` (did you mean 'x' or 'y'?)`` for the closest of *choices*, or an empty string.
+
+    *cutoff* is how alike they have to be, from 0 to 1: more of it leaves misspellings only.
+    """
     by_fold = {choice.casefold(): choice for choice in choices}
-    close = difflib.get_close_matches(str(name).casefold(), by_fold, n=limit, cutoff=0.5)
+    close = difflib.get_close_matches(str(name).casefold(), by_fold, n=limit, cutoff=cutoff)
     return f" (did you mean {' or '.join(repr(by_fold[fold]) for fold in close)}?)" if close else ""

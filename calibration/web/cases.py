@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from calibration.case_names import version_of
 from calibration.case_of_run import case_of_run, with_assumptions
-from calibration.fit import Outcome, fit_points
+from calibration.fit import Outcome, fit_points, too_few
 from calibration.fitting.points import Point, points_of
 from calibration.importers import import_file
 from calibration.runs import Run
@@ -108,8 +108,7 @@ def fit_cases(cases: Iterable[ServingCase], source: str, on_progress: OnProgress
     """Fit the engine's constants to at most 40 of *cases*; raise a `UserError` where they cannot tell them."""
     points, refused = points_of(cases)
     if len(points) < 3:
-        reason = next(iter(refused.values()), "there are no runs")
-        raise UserError(f"{len(points)} runs can be fitted, at least 3 are needed: {reason}")
+        raise too_few(len(points), refused)
     engines = sorted({_engine(point) for point in points})
     if len(engines) > 1:
         raise UserError(f"runs of several engines ({', '.join(engines)}): fit one at a time")

@@ -19,6 +19,7 @@ from sim.metrics.rows import COLUMNS, RequestRows, StrideRows
 from sim.metrics.summary import Summary
 from sim.metrics.timeline import timeline_of
 from sim.metrics.transfers import TransferRows
+from sim.paths import is_file
 from sim.report.json import to_json
 from sim.report.perfetto import perfetto_trace
 from sim.request import Status
@@ -45,6 +46,8 @@ def writable_folder(path: str | Path) -> Path:
         raise UserError("the name of the folder to write into is empty")
     folder = Path(path)
     probe = folder / f".probe.servecast-{os.getpid()}"
+    if is_file(folder):
+        raise UserError("is a file, a folder is needed", file=str(path))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe.touch()

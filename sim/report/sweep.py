@@ -29,6 +29,7 @@ _RESULTS = {
 """Results in the table, those that any row has."""
 _SHARES = ("kv_utilization_peak",)
 _MOST_ROWS = 50
+_WHOLE = 1000  # from here on four digits leave no fraction, and might need an exponent
 _WIDEST = 500  # columns of text: a table is never squeezed
 
 
@@ -59,7 +60,7 @@ def _table(rows: Sequence[Row]) -> Table:
         table.add_column(heading, no_wrap=True)
     for row in rows[:_MOST_ROWS]:
         cells = [_cell(row.get(name), name) for name in ("point", *axes, *results)]
-        table.add_row(*cells, *([_slo(row, bounds)] if bounds else []), _cell(row.get("status"), "status"))
+        table.add_row(*cells, *([_slo(row, bounds)] if bounds else []), _status(row))
     return table
 
 
@@ -68,6 +69,12 @@ def _slo(row: Row, bounds: Sequence[str]) -> str:
     judged = [name for name in bounds if row.get(name) is not None]
     missed = ", ".join(name.split(".", 1)[1].removesuffix(".met") for name in judged if not row[name])
     return f"{missed} MISSED" if missed else "met" if judged else "-"
+
+
+def _status(row: Row) -> str:
+    """Return the status, and of a run with a result whether its load grew without end."""
+    overloaded = row.get("steady_state") == "overloaded"
+    return f"{row['status']}, overloaded" if overloaded else _cell(row["status"], "status")
 
 
 def _axes(rows: Sequence[Row]) -> list[str]:
@@ -87,7 +94,9 @@ def _cell(value: Any, name: str) -> str:
         return "-"
     if name in _SHARES:
         return f"{value:.1%}"
-    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if abs(value) >= _WHOLE else f"{value:,.4g}"
 
 
 def _facts(rows: Sequence[Row], file: Path) -> Iterator[str]:

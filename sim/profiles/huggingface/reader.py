@@ -103,10 +103,17 @@ def _architecture(text: Config, outer: Config) -> Architecture:
     if not kind:
         text.fail("model_type", "missing: a config.json names its architecture there")
     if kind not in known:
-        text.fail("model_type", f"{kind!r} is not an architecture that this program reads{did_you_mean(kind, known)}")
+        near = did_you_mean(kind, [name for name in known if _digits(name) == _digits(kind)], cutoff=0.75)
+        advice = near or ": write a profile of the model (docs/extending.md)"
+        text.fail("model_type", f"{kind!r} is not an architecture that this program reads{advice}")
     architecture = known[kind](text)
     text.refuse_unread(STRUCTURAL)
     return architecture
+
+
+def _digits(name: str) -> str:
+    """Return the digits of a *name*: another release is no misspelling."""
+    return "".join(filter(str.isdigit, name))
 
 
 def _quantization(checkpoint: Checkpoint, text: Config, layers: Sequence[Layers]) -> tuple[Quantization, list[str]]:

@@ -13,6 +13,8 @@ from sim.workload.traces.row import Record, TraceRow
 
 __all__ = ["Trace", "read_trace"]
 
+_PLAIN = "canonical"
+
 
 @dataclass(frozen=True, slots=True)
 class Trace:
@@ -81,6 +83,10 @@ def _recognised(record: Record, path: Path) -> type[Adapter]:
     misspelt = [did_you_mean(column, known, limit=1) for column in record if column not in known]
     columns = ", ".join(str(column) for column in record)
     hint = next(filter(None, misspelt), "")
+    plain = all_adapters()[_PLAIN].columns
+    missing = sorted(plain - record.keys())
+    if 2 * len(missing) < len(plain):
+        raise TraceError(f"missing: {', '.join(missing)}; the columns are {columns}{hint}", file=str(path), line=1)
     raise TraceError(
         f"no kind of trace has the columns {columns}{hint}; the plain one has arrival_s, input_tokens and "
         f"output_tokens; known kinds: {', '.join(sorted(all_adapters()))}",

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from calibration.fit import fit_points
+from calibration.fit import fit_points, too_few
 from calibration.fitting.fitted import fit_constants
 from calibration.fitting.points import points_of
 from calibration.fitting.priors import Prior, priors_for
@@ -116,3 +116,14 @@ def test_kernels_that_nobody_timed_may_be_ten_times_as_slow():
     found = fit_constants(problem, "synthetic", 20).constants.constants
     assert found["memory_factor"].value == pytest.approx(0.1, rel=0.15)
     assert found["compute_factor"].value == pytest.approx(0.1, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("runs", "refused", "message"),
+    [
+        (1, {}, "1 run can be fitted, at least 3 at different loads are needed"),
+        (0, {"a": "no gpu"}, "0 runs can be fitted, at least 3 at different loads are needed: no gpu"),
+    ],
+)
+def test_too_few_runs_have_a_reason_only_where_one_was_refused(runs, refused, message):
+    assert str(too_few(runs, refused)) == message

@@ -226,10 +226,15 @@ def refused(path):
     return text.removeprefix(str(path))
 
 
+UNKNOWN = "is not an architecture that this program reads: write a profile of the model (docs/extending.md)"
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"model_type": "lama"}, "model_type: 'lama' is not an architecture that this program reads (did you mean"),
+        ({"model_type": "retnet"}, f"model_type: 'retnet' {UNKNOWN}"),
+        ({"model_type": "llama9"}, f"model_type: 'llama9' {UNKNOWN}"),
         ({"model_type": ...}, "model_type: missing: a config.json names its architecture there"),
         ({"model_type": 3}, "model_type: 3 is not a text"),
         ({"hidden_size": ...}, "hidden_size: missing, and this architecture (llama) needs it"),

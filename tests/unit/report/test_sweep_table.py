@@ -27,5 +27,11 @@ def test_a_point_says_which_bounds_it_misses(capsys):
     assert "! point 2 infeasible: too large" in lines
 
 
+def test_an_overloaded_point_says_so_and_large_figures_have_no_exponent(capsys):
+    lines = printed(capsys, row(0, p95_ttft_ms=52040.4, steady_state="overloaded"), row(1, p95_ttft_ms=9999.7))
+    assert "0 1 52,040 ok, overloaded" in lines
+    assert "1 2 10,000 ok" in lines
+
+
 def test_without_bounds_there_is_no_verdict(capsys):
     assert "point replicas KV peak status" in printed(capsys, row(0, kv_utilization_peak=0.5))

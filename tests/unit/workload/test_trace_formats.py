@@ -413,6 +413,7 @@ def test_a_bad_row_is_told_with_its_line(tmp_path, content, line, message):
         ("arrival_s,input_tokens,output_tokens\n", "no requests in it"),
         (BURSTGPT.replace(",446,", ",0,").replace(",29,", ",0,").replace(",178,", ",0,"), "no request with an answer"),
         ("arrival,input_tokens,output_tokens\n1,2,3\n", "(did you mean 'arrival_s'?)"),
+        ("arrival_s,input_tokens\n1,2\n", "1: missing: output_tokens; the columns are arrival_s, input_tokens"),
         ("a,b\n1,2\n", "no kind of trace has the columns a, b; the plain one has arrival_s, input_tokens and"),
         (b"\xff\xfe\x00a", "not a text file in UTF-8"),
         (gzip.compress(CANONICAL.encode())[:-20], "cannot be unpacked"),
