@@ -18,6 +18,8 @@ from sim.metrics.instances import InstanceRows
 from sim.metrics.rows import RequestRows, StrideRows
 from sim.metrics.summary import Summary, summarise
 from sim.metrics.transfers import TransferRows
+from sim.simulate.bare_bounds import bare_bound_warnings
+from sim.simulate.bunches import bunch_warnings
 from sim.simulate.disaggregation import decided
 from sim.simulate.idle import idle_warnings, refuse_idle_admission
 from sim.simulate.pools import ReadyPool, ask_for_services, ready_pools, refuse_unknown_places
@@ -107,7 +109,9 @@ def simulate(
         wall_s=time.perf_counter() - began_s,
         warnings=(
             *traffic.warnings,
+            *bare_bound_warnings(experiment),
             *idle_warnings(experiment, pools, traffic),
+            *bunch_warnings(experiment, traffic, requests),
             *capacity_warnings(pools, contexts, strides),
         ),
         model_error=model_error(pools, contexts, requests, strides),

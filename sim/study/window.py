@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.metrics.first_turns import first_turns_over_s
 from sim.metrics.gaps import gaps_between
 from sim.metrics.latency import PERCENTILES, Distribution, Sample
 from sim.simulate import Result
@@ -26,7 +27,6 @@ Floats = NDArray[np.float64]
 
 LATENCIES = ("ttft", "tpot", "itl", "e2el")
 _BATCHES = 10
-_SETTLED = 2.0  # starts of a closed loop are over after this many times the ramp
 _FEWEST = 0.4  # share of the requests that must be left to judge by
 
 
@@ -45,7 +45,8 @@ class Window:
         requests, arrival_s = result.requests, result.requests.arrival_s
         order = np.argsort(arrival_s, kind="stable")
         last_s = float(arrival_s[order[-1]])
-        from_s = max(result.summary.steadiness.warm_up_s, _start_s(result))
+        started_s = first_turns_over_s(result.beginnings.slots_open_s, arrival_s)
+        from_s = max(result.summary.steadiness.warm_up_s, started_s)
         to_s = last_s - _mean(requests.e2e_s)
         chosen = order[(arrival_s[order] >= from_s) & (arrival_s[order] <= to_s)]
         if len(chosen) < _FEWEST * len(order) or to_s <= from_s:  # offline, or overloaded all the way
@@ -150,15 +151,6 @@ def _percentile(times: Distribution, unanswered: int, percent: float) -> float:
     if math.ceil(rank) >= times.count:
         return math.inf if unanswered else times.percentile(100)
     return times.percentile(100 * rank / (times.count - 1)) if times.count > 1 else times.percentile(0)
-
-
-def _start_s(result: Result) -> float:
-    """Return when the users of a closed loop have begun and had a turn each [s]; 0 of an open one."""
-    slots_s = result.beginnings.slots_open_s
-    if slots_s is None:
-        return 0.0
-    turn = np.sort(result.requests.arrival_s)[: len(slots_s) + 1][-1]
-    return max(_SETTLED * float(slots_s.max()), float(turn))
 
 
 def _mean(times_s: Floats) -> float:
