@@ -12,7 +12,6 @@ Plain = Mapping[str, Any]
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "cross")
 _GREY = "#888888"
-_UNITS = {"rate": "requests/s", "concurrency": "requests in flight", "users": "users", "speed": "times the trace"}
 
 
 def load_curve(curve: Plain, bounds_ms: Mapping[str, float]) -> dict[str, Any]:
@@ -27,8 +26,7 @@ def load_curve(curve: Plain, bounds_ms: Mapping[str, float]) -> dict[str, Any]:
         traces.append(_line(clause_words(name), loads, values, colour, _SYMBOLS[place]))
         bound_line = _line(f"{name} bound", [loads[0], loads[-1]], [bound, bound], colour, None)
         traces.append({**bound_line, "line": {"color": colour, "width": 1, "dash": "dash"}, "showlegend": False})
-    unit = _UNITS[curve["unit"]]
-    layout = _layout(f"load [{unit}]", "ms")
+    layout = _layout(f"load [{curve['unit']}]", "ms")
     layout["yaxis"]["type"] = "log"
     layout["shapes"] = [_upright(curve["peak"])]
     layout["annotations"] = [_note(curve["peak"], "planned peak")]

@@ -14,13 +14,6 @@ from sim.units import format_seconds
 __all__ = ["Answer", "Figure", "Section", "answer_of", "sections_of"]
 
 Plain = Mapping[str, Any]
-_UNITS = {
-    "rate": "requests/s",
-    "concurrency": "requests in flight",
-    "users": "users",
-    "speed": "times the recorded speed",
-}
-
 
 _DROPPED = 2
 """Deployments of each accelerator that were left out and are shown: the page has to stay short."""
@@ -59,8 +52,7 @@ class Section:
 def answer_of(dossier: Plain) -> Answer:
     """Return the answer of *dossier*, as `sim.study.dossier` gathers it."""
     answer, best = dossier["answer"], dossier["answer"]["recommended"]
-    unit = _UNITS[answer["load_unit"]]
-    load = f"{answer['load']:,.4g} {unit}"
+    load = f"{answer['load']:,.4g} {answer['load_words']}"
     if answer["peak"] != answer["load"]:
         load += f", {answer['peak']:,.4g} at the peak"
     replicas = "1 replica" if best["replicas"] == 1 else f"{best['replicas']} replicas"

@@ -17,12 +17,6 @@ __all__ = ["show"]
 Plain = Mapping[str, Any]
 """An answer, or a part of it, as `as_dict` returns it."""
 
-_UNITS = {
-    "rate": "requests/s",
-    "concurrency": "requests in flight",
-    "users": "users",
-    "speed": "times the recorded speed",
-}
 _WIDEST = 500  # columns of text: a table is never squeezed
 _MOST_DROPPED = 60
 
@@ -40,7 +34,7 @@ def show(answer: Plain, form: str) -> None:
 
 
 def _capacity(answer: Plain, console: Console) -> None:
-    unit = _UNITS[answer["unit"]]
+    unit = answer["load_words"]
     low, high = answer["interval"]
     console.print(f"{answer['name']}: the highest load within {_slo(answer)}", style="bold")
     console.print(f"  {answer['capacity']:,.4g} {unit} by the model; 90 % interval {low:,.3g} - {high:,.3g}")
@@ -214,7 +208,7 @@ def _number(value: float | None, form: str) -> str:
 
 
 def _load(answer: Plain) -> str:
-    unit, load, peak = _UNITS[answer["load_unit"]], answer["load"], answer["peak"]
+    unit, load, peak = answer["load_words"], answer["load"], answer["peak"]
     return f"{load:,.4g} {unit}" + (f", {peak:,.4g} at the peak" if peak != load else "")
 
 

@@ -23,7 +23,7 @@ class CheapestAnswer:
     Attributes
     ----------
     load, peak
-        The mean load, and what the SLO holds for, in `load_unit`.
+        The mean load, and what the SLO holds for, in `load_unit`, or `load_words` for people.
     slo
         What is to be kept.
     alternatives
@@ -41,6 +41,7 @@ class CheapestAnswer:
     name: str
     model: str
     load_unit: Unit
+    load_words: str
     load: float
     peak: float
     slo: SLO
@@ -63,6 +64,7 @@ class CheapestAnswer:
             "name": self.name,
             "model": self.model,
             "load_unit": self.load_unit,
+            "load_words": self.load_words,
             "load": self.load,
             "peak": self.peak,
             **asked(self.slo),

@@ -57,6 +57,8 @@ class CapacityAnswer:
     ----------
     unit
         ``rate`` [requests/s], ``concurrency`` [requests in flight], ``users`` [people], ``speed`` [of the trace].
+    load_words
+        The unit for people.
     capacity
         By the model itself.
     interval
@@ -76,6 +78,7 @@ class CapacityAnswer:
     name: str
     slo: SLO
     unit: Unit
+    load_words: str
     capacity: float
     interval: tuple[float, float]
     at_confidence: float
@@ -93,6 +96,7 @@ class CapacityAnswer:
             "name": self.name,
             **asked(self.slo),
             "unit": self.unit,
+            "load_words": self.load_words,
             "capacity": self.capacity,
             "interval": list(self.interval),
             "confidence": self.confidence,
@@ -168,6 +172,7 @@ class _Search:
             name=trial.base.name,
             slo=trial.slo,
             unit=trial.load.unit,
+            load_words=trial.load.words,
             capacity=capacity,
             interval=(min(low, capacity), max(high, capacity)),
             at_confidence=min(safe, capacity),

@@ -77,6 +77,7 @@ def find_cheapest(experiment: Experiment, laboratory: Laboratory, spread: Spread
         name=experiment.name,
         model=experiment.model,
         load_unit=trial.load.unit,
+        load_words=trial.load.words,
         load=trial.load.amount,
         peak=trial.load.peak,
         slo=trial.slo,

@@ -56,7 +56,7 @@ def dossier_of(experiment: Experiment, answer: CheapestAnswer, laboratory: Labor
     return {
         "answer": answer.as_dict(),
         "curve": {
-            "unit": load.unit,
+            "unit": load.words,
             "peak": load.peak,
             "mean": load.amount,
             "points": list(_curve(experiment, fleet, load, laboratory)),

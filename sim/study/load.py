@@ -25,6 +25,12 @@ __all__ = ["Load", "Lengths", "Unit", "lengths_of", "load_of"]
 Unit = Literal["rate", "concurrency", "users", "speed"]
 """Requests/s; requests in flight; people; a trace as recorded, times this factor."""
 
+_WORDS: dict[Unit, str] = {
+    "rate": "requests/s",
+    "concurrency": "requests in flight",
+    "users": "users",
+    "speed": "times the recorded speed",
+}
 _FASTER = ("rate", "request_rate", "speedup")
 _SHORTER = ("think_s", "ramp_s", "burst_s", "pause_s")
 _TURNS = 6  # requests of each user of a closed loop
@@ -91,6 +97,12 @@ class Load:
     def whole(self) -> bool:
         """Amounts are counts."""
         return self.unit in ("concurrency", "users")
+
+    @property
+    def words(self) -> str:
+        """The unit for people: of users who pause, not all have a request in flight."""
+        pausing = self.unit == "concurrency" and self.arrivals.get("think_s")
+        return _WORDS["users" if pausing else self.unit]
 
     def settings(self, amount: float, slower: float = 1.0) -> Settings:
         """Return the settings by dotted path for *amount* of the load, on a machine that is *slower* by this factor."""

@@ -8,15 +8,13 @@ from sim.study.capacity import CapacityAnswer
 from sim.ui.charts.plan import capacity_chart
 from sim.ui.charts.style import CONFIG
 
-__all__ = ["UNITS", "show"]
-
-UNITS = {"rate": "requests/s", "concurrency": "requests in flight", "speed": "times the trace", "users": "users"}
+__all__ = ["show"]
 
 
 def show(answer: CapacityAnswer) -> None:
     """Draw the load, its interval, and the loads that were tested."""
     low, high = answer.interval
-    unit = UNITS.get(answer.unit, answer.unit)
+    unit = answer.load_words
     st.header(f"{answer.run.num_gpus} GPUs serve up to {answer.at_confidence:.3g} {unit}", anchor=False)
     st.markdown(
         f"With {answer.confidence:.0%} confidence; the model itself says {answer.capacity:.3g}, 90 % interval"

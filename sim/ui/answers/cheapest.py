@@ -8,7 +8,6 @@ from sim.experiment import Experiment
 from sim.study.alternative import Alternative
 from sim.study.answer import CheapestAnswer
 from sim.study.laboratory import altered
-from sim.ui.answers.capacity import UNITS
 from sim.ui.charts.plan import cost_against_latency, gpus_chart
 from sim.ui.charts.style import CONFIG
 from sim.ui.example import CHAT_70B
@@ -24,11 +23,10 @@ def show(experiment: Experiment, answer: CheapestAnswer) -> None:
     price = "" if best.usd_per_month is None else f", ${best.usd_per_month:,.0f} a month".replace("$", "\\$")
     st.header(f"Take {best.gpus} x {best.gpu}{price}", anchor=False)
     low, high = best.gpus_interval
-    unit = UNITS.get(answer.load_unit, answer.load_unit)
     st.markdown(
         f"As {best.replicas} replica{'s' if best.replicas > 1 else ''} of {best.label}; the 90 % interval is {low} to "
         f"{'beyond what was considered' if high is None else high} accelerators. Holds {answer.peak:,.4g} "
-        f"{unit} with {answer.confidence:.0%} confidence. {dollars(best.why).capitalize()}."
+        f"{answer.load_words} with {answer.confidence:.0%} confidence. {dollars(best.why).capitalize()}."
     )
     if answer.caution:
         st.warning(f"{answer.caution}", icon=":material/warning:")

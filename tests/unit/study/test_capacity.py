@@ -74,7 +74,8 @@ def test_a_load_is_doubted_by_the_errors_of_its_own_regime():
         )  # fmt: skip
 
     trial = SimpleNamespace(
-        base=SimpleNamespace(name="two regimes"), slo=None, load=SimpleNamespace(amount=50.0, unit="concurrency"),
+        base=SimpleNamespace(name="two regimes"), slo=None,
+        load=SimpleNamespace(amount=50.0, unit="concurrency", words="requests in flight"),
         confidence=0.9, laboratory=SimpleNamespace(runs=0), decide=decide,
     )  # fmt: skip
     found = _Search(trial, tuple(map(float, range(1, 1000)))).answer()
@@ -110,7 +111,7 @@ def test_users_are_active_and_think(tmp_path):
     think = answer(tmp_path, "{kind: capacity, users: {population: 4, think_s: 4 s}, tolerance: 0.15, high: 400}")
     users = "{population: 4, think_s: 4 s, active_share: 0.5}"
     half = answer(tmp_path, f"{{kind: capacity, users: {users}, tolerance: 0.15, high: 400}}")
-    assert busy.unit == "users"
+    assert (busy.unit, busy.load_words) == ("users", "users")
     assert 4 < think.capacity / busy.capacity < 15
     assert half.capacity == pytest.approx(2 * think.capacity, rel=0.35)
 
@@ -149,3 +150,10 @@ def test_a_search_can_be_cancelled_and_goes_on_from_the_cache(tmp_path):
     again = find_capacity(experiment_in(tmp_path, search), Laboratory(cache))
     assert again == find_capacity(experiment_in(tmp_path, search), Laboratory())
     assert math.isfinite(again.capacity)
+
+
+@pytest.mark.parametrize(("think_s", "words"), [(0, "requests in flight"), (2, "users")])
+def test_users_who_pause_are_not_all_in_flight(tmp_path, think_s, words):
+    arrivals = f"{{kind: closed_loop, concurrency: 4, think_s: {think_s}}}"
+    found = answer(tmp_path, "{kind: capacity, tolerance: 0.5, replications: 1}", arrivals=arrivals)
+    assert (found.unit, found.load_words) == ("concurrency", words)
