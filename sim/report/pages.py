@@ -69,7 +69,7 @@ def answer_of(dossier: Plain) -> Answer:
         figures=(
             (f"{answer['confidence']:.0%} sure", f"90 % interval {low} to {'more' if high is None else high} GPUs"),
             (cost, f"a month of rent{_with_staff(dossier['money'])}; {best['price']}"),
-            (per_mtok, "a million output tokens at the mean load"),
+            (per_mtok, "a million output tokens: rent alone, with the mean load day and night"),
             ("-" if best["kw"] is None else f"{best['kw']:.1f} kW", "with servers and cooling at the peak"),
             (clause_words(best["objective"]), f"is the first to break; limited by {best['peak']['binding_sentence']}"),
         ),
@@ -94,7 +94,7 @@ def sections_of(dossier: Plain) -> Iterator[Section]:
 
 def _alternatives(answer: Plain) -> Section:
     clauses = list(answer["slo_ms"])
-    heading = ["accelerator", "GPUs", "90 %", "deployment", "$/month", "$/Mtok", "kW"]
+    heading = ["accelerator", "GPUs", "90 %", "deployment", "rent [$/month]", "rent [$/Mtok]", "kW"]
     rows = [[*heading, *(f"{clause_words(clause)} [ms]" for clause in clauses), "limited by", "why"]]
     for each in answer["alternatives"]:
         low, high = each["gpus_interval"]
@@ -154,7 +154,8 @@ def _money(money: Plain) -> Section:
     rows = [["$ a month", *(scheme["scheme"] for scheme in money["schemes"])]]
     rows.extend([item, *(_usd(scheme["items_usd"].get(item)) for scheme in money["schemes"])] for item in items)
     rows.append(["together", *(_usd(scheme["total_usd"]) for scheme in money["schemes"])])
-    rows.append(["$/Mtok of answers", *(number(scheme["cost_usd_per_mtok_output"]) for scheme in money["schemes"])])
+    unit = f"$/Mtok of answers, all of this at {money['load_factor']:.0%} of the peak load"
+    rows.append([unit, *(number(scheme["cost_usd_per_mtok_output"]) for scheme in money["schemes"])])
     sentences = [f"Computed: {money['answer']}."]
     if money["published_rule"]:
         sentences.append(f"Published rule by the API bill ($20,000, $80,000 a month): {money['published_rule']}.")

@@ -49,6 +49,11 @@ def test_the_answer_names_count_cost_and_confidence(dossier):
     assert f"${best['usd_per_month']:,.0f}" in shown
 
 
+def test_each_price_of_a_million_tokens_says_what_it_holds(dossier, page):
+    assert "rent alone" in dict(answer_of(dossier).figures)[f"${dossier['answer']['recommended']['usd_per_mtok']:.2f}"]
+    assert f"all of this at {dossier['money']['load_factor']:.0%} of the peak load" in page
+
+
 def test_sections_are_those_that_a_buyer_asks_for(dossier):
     titles = [section.title for section in sections_of(dossier)]
     assert titles[:3] == ["Alternatives", "Behaviour", "Money"]
