@@ -42,6 +42,6 @@ def with_assumptions(cases: Iterable[ServingCase], assumed: Mapping[str, str]) -
     """Yield *cases* with their empty cells filled from *assumed*, such as an accelerator that no tool records."""
     for case in cases:
         blank = {name: value for name, value in assumed.items() if not case.text(name)}
-        yield ServingCase({**case.row, **blank}) if blank else case
+        yield dataclasses.replace(case, row={**case.row, **blank}) if blank else case
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -10,8 +11,9 @@ from calibration import memory_cases, serving_cases
 from calibration.case_of_run import case_of_run, with_assumptions
 from calibration.kernels import measured
 from calibration.reading import header_of
-from calibration.runs import Steps
+from calibration.runs import Run, Steps
 from calibration.serving_cases import ServingCase, read_serving_cases
+from calibration.suspicion import suspicions
 
 __all__ = ["kind_of", "serving_cases_of", "steps_of"]
 
@@ -38,9 +40,15 @@ def serving_cases_of(
         return
     from calibration.importers import import_file
 
-    runs = (case_of_run(run, number) for number, run in enumerate(import_file(path)) if run.steps is None)
+    runs = (_doubted(run, number) for number, run in enumerate(import_file(path)) if run.steps is None)
     found = [case for case in with_assumptions(runs, assumed) if _matches(case, where)]
     yield from found[:limit]
+
+
+def _doubted(run: Run, number: int) -> ServingCase:
+    """Return *run* as a case with what ``calibration import`` says of it."""
+    doubts = tuple(f"{flag.severity}: {flag.check}: {flag.text}" for flag in suspicions(run))
+    return replace(case_of_run(run, number), doubts=doubts)
 
 
 def steps_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,7 @@ def validation(result: Mapping[str, Any]) -> str:
     lines = [*_figures(modelled)] if few else []
     if rows and not (few and len(modelled) == 1):
         lines += ["error in %: mean / median of the absolute value, bias (cases)", "", *_aligned([header, *rows]), ""]
+    lines += [] if few else _doubts(result["cases"])
     if "overload" in summary:
         lines += [*_overload(summary["overload"]), ""]
     skipped = summary["skipped"]
@@ -53,7 +55,7 @@ def validation(result: Mapping[str, Any]) -> str:
         lines += [f"  {found['n']:6} {reason}" for reason, found in skipped.items()]
         lines.append("")
     if "cpu_s" in result:
-        lines += [f"{result['cpu_s']:.0f} s of processor time"]
+        lines += [f"{_whole_seconds(result['cpu_s'])} of processor time"]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -65,6 +67,7 @@ def _figures(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield measured beside predicted of each case, those that the table of errors has."""
     for case in cases:
         yield f"{case['case_id'].rpartition('/')[2]}: {case['model']} on {case['gpu']}, {case['engine']}"
+        yield from case.get("doubts", ())
         if case["assumed"]:
             yield f"assumed: {'; '.join(dict.fromkeys(case['assumed']))}"
         rows = [["", "measured", "predicted", "90 % interval", "error"]]
@@ -73,6 +76,19 @@ def _figures(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             values = (_digits(case[kind][metric]) for kind in ("measured", "predicted"))
             rows.append([metric, *values, low_high, f"{case['error_pct'][metric]:+.1f} %"])
         yield from (*_aligned(rows), "")
+
+
+def _doubts(cases: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Count the cases in which something does not add up, by what it is."""
+    counts = Counter(doubt.split(": ")[1] for case in cases for doubt in case.get("doubts", ()))
+    if not counts:
+        return []
+    found = ", ".join(f"{check} {count}" for check, count in counts.most_common())
+    return [f"cases with doubts (python -m calibration import says which): {found}", ""]
+
+
+def _whole_seconds(value_s: float) -> str:
+    return f"{value_s:.0f} s" if value_s >= 1 else "less than 1 s"
 
 
 def _digits(value: float) -> str:

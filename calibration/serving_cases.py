@@ -50,9 +50,10 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class ServingCase:
-    """One benchmark run; the cells as they were written, an empty one is unknown."""
+    """One benchmark run; the cells as they were written, an empty one is unknown, and what does not add up in them."""
 
     row: Mapping[str, str]
+    doubts: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

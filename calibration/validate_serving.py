@@ -109,5 +109,6 @@ def _entry(case: ServingCase, answer: Answer) -> dict[str, Any]:
         "inside": inside,
         "overload": {"measured": measured_overload(case), "simulated": answer.get("overloaded")},
         "assumed": answer["assumed"],
+        "doubts": list(case.doubts),
         "skipped": answer["skipped"],
     }

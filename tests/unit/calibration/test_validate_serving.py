@@ -7,6 +7,7 @@ from calibration.__main__ import main
 from calibration.case_of_run import case_of_run, with_assumptions
 from calibration.cases_of_files import kind_of
 from calibration.experiment_of_case import experiment_of_case
+from calibration.report import validation
 from calibration.runs import Run
 from calibration.summary_of_cases import summary_of_cases
 from calibration.validate import SHIPPED
@@ -124,3 +125,26 @@ def test_shipped_measurements_name_their_sources():
     assert 1000 <= len(rows) <= 2000
     assert all(row["source"] for row in rows)
     assert len({row["case_id"] for row in rows}) == len(rows)
+
+
+def test_what_import_says_of_a_run_stands_below_its_line(tmp_path, capsys):
+    path = tmp_path / "run.json"
+    run = {"backend": "vllm", "model_id": MODEL, "num_prompts": 200, "request_rate": 16.0, "completed": 200}
+    rates = {"duration": 28.0, "request_throughput": 7.1, "output_throughput": 1430.0, "mean_ttft_ms": 86.0}
+    lengths = {"total_input_tokens": 41000, "total_output_tokens": 40000, "mean_tpot_ms": 33.0}
+    path.write_text(json.dumps(run | rates | lengths))
+    assert main(["import", str(path)]) == 0
+    flags = [line.partition(": ")[2] for line in capsys.readouterr().out.splitlines() if " warning: " in line]
+    assert any(flag.startswith("warning: offered_rate: ") for flag in flags)
+    assert main(["validate", str(path), "--assume", "gpu=RTX-4090", "--assume", "tp=1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1 : 1 + len(flags)] == flags
+    assert lines[1 + len(flags)].startswith("assumed: ")
+
+
+def test_of_many_cases_doubts_are_counted_by_what_they_are():
+    case = {"engine": "e", "gpu": "g", "model": "m", "skipped": None, "error_pct": {}, "inside": {}, "assumed": []}
+    cases = [case | {"doubts": ["warning: offered_rate: 7 of 16: short"]}] * 6 + [case | {"doubts": []}]
+    shown = validation({"cases": cases, "summary": summary_of_cases(cases), "cpu_s": 0.2})
+    assert "cases with doubts (python -m calibration import says which): offered_rate 6" in shown
+    assert shown.endswith("less than 1 s of processor time\n")
