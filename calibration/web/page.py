@@ -20,7 +20,7 @@ from sim.profiles.folders import names
 from sim.ui.charts.style import CONFIG
 from sim.ui.example import CHAT_70B
 from sim.ui.results import Kept
-from sim.ui.session import state_of, uploads
+from sim.ui.session import show_in_url, state_of, uploads
 from sim.ui.text import plainly, told
 from sim.ui.waiting import result_of
 
@@ -33,6 +33,7 @@ _work = Kept()
 
 def draw() -> None:
     """Draw the page."""
+    show_in_url()
     with st.sidebar:
         _uploader()
         assumed = _assumptions()
@@ -108,10 +109,14 @@ def _headline(found: Imported, *, own: bool) -> None:
         st.markdown("A worked example. **Upload your own benchmark files on the left**; nothing leaves this machine.")
         return
     flagged = sum(1 for _, flags in found.runs if any(flag.severity == "warning" for flag in flags))
-    doubts = (
-        f"{flagged} of them with something that does not add up" if flagged else "nothing in them contradicts itself"
-    )
-    st.header(f"{len(found.runs)} runs in your files, {doubts}", anchor=False)
+    st.header(_said_of_files(len(found.runs), flagged), anchor=False)
+
+
+def _said_of_files(runs: int, flagged: int) -> str:
+    if runs == 1:
+        return f"1 run in your files, which {'does not add up' if flagged else 'does not contradict itself'}"
+    found = f"{flagged} of them with something that does not add up"
+    return f"{runs} runs in your files, {found if flagged else 'nothing in them contradicts itself'}"
 
 
 def _flags(runs: Sequence[FlaggedRun]) -> None:
@@ -130,7 +135,14 @@ def _rows(cases: Sequence[ServingCase]) -> None:
     columns = ("case_id", "engine", "engine_version", "gpu", "tp", "model", "input_len", "output_len", "load_type")
     shown = (*columns, "load_value", *_METRICS)
     table = {column: [_short(case.text(column)) for case in cases] for column in shown}
-    st.dataframe(table, hide_index=True, height=220, alt="Runs as they were read, one a row; empty cells are unknown")
+    widths = {"case_id": 220, "model": 260, "gpu": 150}
+    st.dataframe(
+        table,
+        hide_index=True,
+        height=220,
+        column_config={name: st.column_config.TextColumn(width=width) for name, width in widths.items()},
+        alt="Runs as they were read, one a row; empty cells are unknown",
+    )
 
 
 def _short(cell: str) -> str:

@@ -86,8 +86,9 @@ def tell_link_problem() -> None:
         st.error(f"The link could not be read, so this is the worked example. {problem}")
 
 
-def show_in_url(state: State, more: Mapping[str, str] | None = None) -> None:
-    """Let the URL restore what the page shows: *state*, and what *more* of it there is."""
-    query = {PAGE: str(st.session_state[PAGE]).casefold()} | state.query | dict(more or {})
+def show_in_url(state: State | None = None, more: Mapping[str, str] | None = None) -> None:
+    """Let the URL restore what the page shows: *state*, if it has one, and what *more* of it there is."""
+    shown = {} if state is None else state.query
+    query = {PAGE: str(st.session_state[PAGE]).casefold()} | shown | dict(more or {})
     if st.query_params.to_dict() != query:
         st.query_params.from_dict(query)

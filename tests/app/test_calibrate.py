@@ -44,6 +44,7 @@ def _upload(page, *files):
 def test_a_first_visit_shows_measured_and_predicted_runs():
     page = opened(page="calibrate")
     assert page.header[0].value == "20 measured runs of vLLM on an H100, and what is predicted"
+    assert page.query_params["page"] == "calibrate"
     assert {card.label for card in page.metric} == {"TTFT, median error", "TPOT, median error"}
     assert all(0 < float(card.value.rstrip(" %")) < 60 for card in page.metric)
 
@@ -71,6 +72,7 @@ def test_a_path_in_a_benchmark_file_is_not_opened():
     rates = {"duration": 100.0, "request_throughput": 1.0, "output_throughput": 100.0, "mean_ttft_ms": 50.0}
     tokens = {"total_input_tokens": 10000, "total_output_tokens": 10000, "mean_tpot_ms": 10.0}
     page = _upload(opened(page="calibrate"), ("run.json", json.dumps(run | rates | tokens).encode()))
+    assert page.header[0].value == "1 run in your files, which does not contradict itself"
     assert list(page.dataframe[0].value["model"]) == [""]
     assert page.warning[0].value == "1 of 1 runs cannot be simulated: not stated: model, gpu, tp."
 

@@ -26,6 +26,7 @@ def test_plan_recommends_a_deployment_that_explore_then_shows():
     page = opened(page="plan", search__gpus="[H100-SXM-80GB, L40S]", search__tp="[4]", workload__num_requests="300")
     assert page.header[0].value.startswith("Take 4 x H100-SXM-80GB")
     assert any("**L40S** cannot" in text.value for text in page.markdown)
+    assert any(text.value.startswith("- **H100-SXM-80GB**: ") for text in page.markdown)
     next(button for button in page.button if button.label == "Show it in Explore").click()
     settled(page.run())
     assert page.header[0].value == "4 x H100-SXM-80GB keep every objective"

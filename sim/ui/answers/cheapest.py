@@ -59,7 +59,6 @@ def _table(answer: CheapestAnswer) -> None:
             "kW": [each.kw for each in rows],
             **{f"{name} [ms]": [1e3 * each.peak.values_s[name] for each in rows] for name in clauses},
             "limited by": [each.peak.binding_limit for each in rows],
-            "why": [each.why for each in rows],
         },
         hide_index=True,
         column_config={
@@ -70,6 +69,7 @@ def _table(answer: CheapestAnswer) -> None:
         },
         alt="The best deployment of each accelerator, the one to take first",
     )
+    st.markdown("\n".join(f"- **{each.gpu}**: {dollars(each.why)}." for each in rows))
 
 
 def _others(answer: CheapestAnswer) -> None:
@@ -83,6 +83,7 @@ def _others(answer: CheapestAnswer) -> None:
                 "why not": [each.reason for each in answer.dropped],
             },
             hide_index=True,
+            column_config={"why not": st.column_config.TextColumn(width=800)},
             alt="Deployments that were considered and dropped, with reasons",
         )
 

@@ -166,9 +166,10 @@ def _cards(result: Result, values: dict[str, Any]) -> None:
         ),
         "KV peak": (f"{values['kv_utilization_peak']:.0%}", "Of the blocks of the fullest replica."),
     }
-    if energy is not None:
-        power_w = energy * values["output_throughput"]
-        cards["Power"] = (f"{power_w / 1e3:,.1f} kW", f"{energy:,.2f} J per output token.")
+    bill = result.summary.bill
+    if energy is not None and bill.power_w is not None and bill.facility_power_w is not None:
+        boards = f"the boards alone {bill.power_w / 1e3:,.1f} kW, {energy:,.2f} J per output token"
+        cards["Power"] = (f"{bill.facility_power_w / 1e3:,.1f} kW", f"With servers and cooling; {boards}.")
     with st.container(horizontal=True, key="cards"):
         for label, (value, about) in cards.items():
             st.metric(label.replace("$", "\\$"), value, help=about.replace("$", "\\$"), border=True, width=124)
