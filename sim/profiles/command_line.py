@@ -160,11 +160,24 @@ def _table(engine: str, beside: Path) -> FlagTable:
 def _refuse(name: str, table: FlagTable) -> None:
     """Raise a `ValueError` where the flag *name* is refused or unknown; else it changes nothing."""
     if spelling(name) not in table.reasons:
-        hint = did_you_mean(name, table.names)
+        hint = _of_another(name, table) or did_you_mean(name, table.names)
         raise ValueError(f"{table.command} {table.version} has no {name}{hint}")
     refused, why = table.reasons[spelling(name)]
     if refused:
         raise ValueError(f"{name} is refused: {why}")
+
+
+def _of_another(name: str, table: FlagTable) -> str:
+    """Return of which other engines the flag *name* is, and which of *table* stands for the same field, if any do."""
+    tables = [load_flags(engine) for engine in names("flags") if engine != table.name]
+    owners = [other for other in tables if other.has(name)]
+    if not owners:
+        return ""
+    fields = {other.by_name[spelling(name)].field for other in owners if spelling(name) in other.by_name}
+    own = [flag.names[0] for flag in table.modelled if flag.field in fields and not flag.write]
+    here = f", here {' or '.join(own)}" if own else ""
+    whose = " and ".join(f"{other.name}'s" for other in owners)
+    return f": it is {whose}{here}"
 
 
 def _fields(flag: ModelledFlag, name: str, text: str | None, *, negated: bool) -> dict[str, Any]:

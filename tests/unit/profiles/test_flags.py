@@ -171,6 +171,9 @@ def test_flags_of_a_pool_are_its_own():
     ("flags", "overrides", "message"),
     [
         ("--max-num-seq 8", (), "vllm serve 0.33.0 has no --max-num-seq (did you mean '--max-num-seqs' or"),
+        ("--mem-fraction-static 1", (), "has no --mem-fraction-static: it is sglang's, here --gpu-memory-utilization"),
+        ("--page-size 1", (), "has no --page-size: it is sglang's, here --block-size"),
+        ("--gpu-memory-utilization 1", ("engine.kind=sglang",), "it is vllm's, here --mem-fraction-static"),
         ("--enable-lora", (), "--enable-lora is refused: adapters (LoRA) are not modelled"),
         ("--max-num-seqs", (), "--max-num-seqs: a value is missing"),
         ("--kv-cache-dtype fp3", (), "--kv-cache-dtype: 'fp3' is not modelled; known are auto, bfloat16, "),
