@@ -34,15 +34,23 @@ def execute(
     """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     _ready_stdout()
-    options = _options(package, commands, description, arguments)
+    options = argparse.Namespace()
+    try:
+        options = _options(package, commands, description, arguments)
+        return _status_of(options)
+    except KeyboardInterrupt:
+        sys.stderr.write(_stopped(options))
+        return INTERRUPTED
+
+
+def _status_of(options: argparse.Namespace) -> int:
+    """Run the command of *options*; whatever it fails of is one line on standard error."""
     try:
         status: int = options.run(options)
         sys.stdout.flush()
     except SimError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code
-    except KeyboardInterrupt:
-        return INTERRUPTED
     except (BrokenPipeError, SystemExit):  # the reader, such as `head`, has had enough; rich makes the one the other
         _drop_stdout()
         return 0
@@ -54,6 +62,13 @@ def execute(
         sys.stderr.write("error: this machine has too little memory for that\n")
         return UserError.exit_code
     return status
+
+
+def _stopped(options: argparse.Namespace) -> str:
+    """Return the line for somebody who has stopped a command: whether what it has done is kept for the next time."""
+    kept = getattr(options, "no_cache", None) is False or getattr(options, "resume", False)
+    line = "stopped; run the same again to go on\n" if kept else "stopped\n"
+    return f"\r\x1b[K{line}" if sys.stderr.isatty() else line  # over what is left of a line of progress
 
 
 def _ready_stdout() -> None:

@@ -113,6 +113,32 @@ def test_arguments_that_are_wrong_are_one_line_with_the_command_whose_help_helps
     assert capsys.readouterr().err == f"error: {line}\n"
 
 
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ((), "stopped; run the same again to go on\n"),
+        (("--no-cache", "--resume"), "stopped; run the same again to go on\n"),
+        (("--no-cache",), "stopped\n"),
+    ],
+)
+def test_who_stops_a_sweep_is_told_whether_it_goes_on(monkeypatch, capsys, options, line):
+    def interrupted(_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sim.commands.sweep.run", interrupted)
+    assert main(["sweep", "exp.yaml", "--out", "out", *options]) == commandline.INTERRUPTED
+    assert capsys.readouterr().err == line
+
+
+def test_an_interrupt_while_a_command_is_imported_is_one_line(monkeypatch, capsys):
+    def interrupted(_parser):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sim.commands.schema.add_arguments", interrupted)
+    assert main(["schema"]) == commandline.INTERRUPTED
+    assert capsys.readouterr().err == "stopped\n"
+
+
 def test_a_folder_without_a_name_is_refused_before_the_run(capsys):
     assert main(["run", "experiments/8b_l40s_chat.yaml", "--out", ""]) == UserError.exit_code
     assert capsys.readouterr().err == "error: the name of the folder to write into is empty\n"
