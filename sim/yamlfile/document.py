@@ -94,11 +94,16 @@ class Document:
         return self.replace(dotted, value, origin)
 
     def replace(self, dotted: str, value: Any, origin: str, line: int | None = None) -> Document:
-        """Return a copy with *value* at the *dotted* path; errors there name *origin* and its *line*, if it has one."""
+        """Return a copy with *value* at the *dotted* path; errors there name *origin* and its *line*, if it has one.
+
+        So do errors of the mappings above it that it makes.
+        """
         data, path = self._with(self.data, (), dotted.split("."), value)
         below = len(path)
         places = {at: place for at, place in self.places.items() if at[:below] != path}
-        return dataclasses.replace(self, data=data, places=places | {path: (origin, line)})
+        above = [path[:length] for length in range(1, below)]
+        made = [at for at in above if at not in places and self.value_at(at, None) is None]
+        return dataclasses.replace(self, data=data, places=places | dict.fromkeys([*made, path], (origin, line)))
 
     def graft(self, source: PathTuple, target: str) -> Document:
         """Return a copy in which what stands at *source* stands at the dotted *target*; its lines stay its own."""

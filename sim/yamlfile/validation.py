@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -63,7 +64,10 @@ def _first_error(model_class: type[BaseModel], document: Document, problem: Vali
     )
     same = [details for at, _, details in inner if at == path]
     written = path[-1] if first["loc"][-1:] == ("[key]",) else document.value_at(path, default=first["input"])
-    return document.error(*_explained(path, annotation, {**first, "input": written}, same))
+    at, message = _explained(path, annotation, {**first, "input": written}, same)
+    if first["type"] in _NO_NUMBER and isinstance(written, str):
+        message += _unit_hint(written, _description(model_class, first["loc"]))
+    return document.error(at, message)
 
 
 def _is_below(path: PathTuple, ancestor: PathTuple) -> bool:
@@ -76,7 +80,7 @@ def _explained(path: PathTuple, annotation: Any, first: Mapping[str, Any], same:
     match kind:
         case "extra_forbidden":
             keys = _keys(annotation)
-            hint = did_you_mean(path[-1], keys) or f"; choose {_choices(keys)}"
+            hint = _misplaced(annotation, path) or did_you_mean(path[-1], keys) or f"; choose {_choices(keys)}"
             return path, f"unknown key {path[-1]!r}{hint}"
         case "missing":
             return path[:-1], f"missing key {path[-1]!r}"
@@ -100,7 +104,22 @@ def _unknown(word: str, value: Any, choices: list[str]) -> str:
     return f"unknown {word} {shown(value)}{did_you_mean(value, choices)}; choose {_choices(choices)}"
 
 
+def _unit_hint(text: str, description: str) -> str:
+    """Return which unit the field has where *text* is a number with something behind it, and what to write."""
+    number, unit = _QUANTITY.fullmatch(text), _UNIT.search(description)
+    if number is None or unit is None:
+        return ""
+    write = f", write {number[1]}" if unit[1].endswith(number[2]) else ""
+    return f": it is in {unit[1]}{write}"
+
+
+_NO_NUMBER = ("float_parsing", "int_parsing")
+_QUANTITY = re.compile(r"\s*([-+]?\d+(?:\.\d*)?)\s*(\D.*?)\s*")
+_UNIT = re.compile(r"\[([^]]+)\]")
 _DISCRIMINATORS = ("kind", "what")
+_MOST_PLACES = 3
+_TINY = 1e-3
+"""A least value below this only keeps numbers from being absurd."""
 _EXPECTED = {
     "int": "a whole number",
     "float": "a number",
@@ -122,6 +141,9 @@ _EXPECTED = {
 
 
 def _expected(details: Mapping[str, Any]) -> str:
+    least = details.get("ctx", {}).get("ge", 0)
+    if 0 < least < _TINY and details["input"] <= 0:
+        return "a number above 0"
     for prefix, words in _EXPECTED.items():
         if details["type"].startswith(prefix):
             return words.format(**details.get("ctx", {}))
@@ -152,6 +174,27 @@ def _locate(model_class: type[BaseModel], loc: PathTuple) -> tuple[PathTuple, An
             path.append(step)
             outer, here = here, _inside(here, step, last=depth == len(loc) - 1)
     return tuple(path), here
+
+
+def _description(model_class: type[BaseModel], loc: PathTuple) -> str:
+    """Return how the field at pydantic's *loc* is described."""
+    fields = getattr(_bare(_locate(model_class, loc[:-1])[1]), "model_fields", {})
+    return next((field.description or "" for name, field in fields.items() if loc[-1] in (name, field.alias)), "")
+
+
+def _misplaced(annotation: Any, path: PathTuple) -> str:
+    """Return where else the key of the top level at *path* belongs, if there are but few fields of that name."""
+    found = dict.fromkeys(".".join(each) for each in _paths(annotation, ()) if each[-1:] == path)
+    return f" (did you mean {' or '.join(found)}?)" if 0 < len(found) <= _MOST_PLACES else ""
+
+
+def _paths(annotation: Any, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the path of every field below *annotation*, of each kind; items of lists and mappings have none."""
+    for member in _members(annotation):
+        for name, field in getattr(member, "model_fields", {}).items():
+            path = (*above, field.alias or name)
+            yield path
+            yield from _paths(field.annotation, path)
 
 
 def _inside(annotation: Any, step: str | int, last: bool) -> Any:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from sim.errors import ConfigError, ProfileError, UserError
+from sim.errors import ConfigError, ProfileError, UserError, did_you_mean
 from sim.policy import Policy
 from sim.units import Seconds
 from sim.yamlfile import Document, parse_yaml, read_yaml, validate
@@ -48,6 +48,7 @@ class Toy(Part):
     weights: Literal["bf16", "fp8"] | None = None
     parallelism: Parallelism = Parallelism()
     arrivals: Arrivals = Poisson(rate=1)
+    speed: float = Field(1, ge=1e-6, description="How fast [requests/s]; missing: one.")
     more: tuple[Arrivals, ...] = ()
     sweep: dict[str, list[int]] = Field({})
     class_: str = Field("", alias="class")
@@ -117,6 +118,13 @@ def test_words_that_yaml_12_leaves_as_text_still_switch_a_flag():
     ("text", "expected"),
     [
         ("replica: 2", "toy.yaml:1: replica: unknown key 'replica' (did you mean 'replicas'?)"),
+        ("tp: 2", "toy.yaml:1: tp: unknown key 'tp' (did you mean parallelism.tp?)"),
+        ("rate: 2", "toy.yaml:1: rate: unknown key 'rate' (did you mean arrivals.rate?)"),
+        ("speed: -2", "toy.yaml:1: speed: expected a number above 0, got -2"),
+        ("speed: 1e-7", "toy.yaml:1: speed: expected a number of at least 1e-06, got 1e-07"),
+        ("speed: 4/s", "toy.yaml:1: speed: expected a number, got '4/s': it is in requests/s, write 4"),
+        ("speed: 240/min", "toy.yaml:1: speed: expected a number, got '240/min': it is in requests/s"),
+        ("speed: fast", "toy.yaml:1: speed: expected a number, got 'fast'"),
         ("klass: 2", "toy.yaml:1: klass: unknown key 'klass' (did you mean 'class'?)"),
         (
             "name: a\nparallelism: {xyz: 2}",
@@ -320,6 +328,11 @@ def test_overrides_write_yaml_values_at_dotted_paths(assignment: str, path: tupl
     [
         ("replicas=0", "--set replicas: expected a number of at least 1, got 0"),
         ("arrivals.rte=1", "--set arrivals.rte: unknown key 'rte' (did you mean 'rate'?)"),
+        (
+            "paralellism.tp=2",
+            "--set paralellism.tp: paralellism: unknown key 'paralellism' "
+            + did_you_mean("paralellism", Toy.model_fields).lstrip(),
+        ),
         ("arrivals={kind: poisson, rate: x}", "--set arrivals: arrivals.rate: expected a number, got 'x'"),
         ("replicas.x=1", "toy.yaml:1: replicas: cannot set 'x' inside of 2"),
         ("more.5.rate=1", "toy.yaml:3: more: no item '5' in a list of 1"),
