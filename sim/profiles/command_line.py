@@ -75,7 +75,7 @@ def fields_of(words: str | Sequence[str], table: FlagTable) -> dict[str, Any]:
         left_out = value in table.missing
         fields = {flag.field: None} if left_out else _fields(flag, name, value, negated=plain != name)
         place = table.modelled.index(flag)
-        for field in (flag.field, *(other for others in flag.instead.values() for other in others)):
+        for field in flag.fields:
             if found.get(field, (place, None))[0] == place:
                 found.pop(field, None)
         for field, meant in fields.items():
@@ -186,7 +186,10 @@ def _fields(flag: ModelledFlag, name: str, text: str | None, *, negated: bool) -
         return flag.instead[text]
     if flag.write and text not in (flag.values or {}):
         raise ValueError(f"{name}: write {flag.field}, {flag.write}")
-    return {flag.field: _meant(flag, name, text, negated=negated)}
+    meant = _meant(flag, name, text, negated=negated)
+    if flag.alone is not None and len(meant) == 1:
+        return {flag.alone: meant[0]}
+    return {flag.field: meant}
 
 
 def _meant(flag: ModelledFlag, name: str, text: str | None, *, negated: bool) -> Any:

@@ -55,9 +55,9 @@ def _variable(word: str, table: FlagTable) -> Iterator[tuple[str, str]]:
 def _parted(word: str, table: FlagTable) -> tuple[str, str, str]:
     """Return the flag of *word*, an equals sign if its value is in the word, too, and that value.
 
-    A flag of one letter may have its value attached, as in ``-O3``.
+    A flag of one letter may have its value attached, as in ``-O3``, where the server takes that.
     """
-    short = _SHORT.match(word)
+    short = _SHORT.match(word) if table.attached else None
     if short and not table.has(word.partition("=")[0]) and table.has(short[0]):
         return short[0], "=", word[2:].removeprefix("=")
     return word.partition("=")

@@ -27,6 +27,7 @@ class ModelledFlag(Section):
         {}, description="By the flag's value, the other fields that it then stands for."
     )
     many: bool = Field(False, description="The value is a list of numbers.")
+    alone: str | None = Field(None, description="Of a list: the field that one number by itself stands for.")
     counts: bool = Field(False, description="A number may end in k, m or g (thousands), or K, M or G (of 1024).")
     on: Any = Field(None, description="What the field becomes where the flag stands, which takes no value.")
     off: Any = Field(None, description="The same for its form with no-; missing: that is refused.")
@@ -34,6 +35,12 @@ class ModelledFlag(Section):
     write: str = Field(
         "", description="Not taken from the command line, but for `values`: what to write in the field instead."
     )
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Every field that it may stand for."""
+        alone = () if self.alone is None else (self.alone,)
+        return (self.field, *alone, *(field for fields in self.instead.values() for field in fields))
 
 
 class FlagTable(Profile):
@@ -44,6 +51,7 @@ class FlagTable(Profile):
     modelled: tuple[ModelledFlag, ...]
     missing: tuple[str, ...] = Field((), description="Values that leave a flag as if it were not there.")
     variables: bool = Field(False, description="Variables of the environment, named after the flags, say the same.")
+    attached: bool = Field(False, description="The value of a flag of one letter may follow it at once, as in -O3.")
     irrelevant: dict[str, tuple[str, ...]] = Field(description="Why flags change no figure, to these flags.")
     refused: dict[str, tuple[str, ...]] = Field(description="Why flags are refused, to these flags.")
 

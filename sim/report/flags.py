@@ -13,9 +13,9 @@ _HEAD = """# Flags of the engines
 `engine.flags` takes the command line of a server, as text or word by word, instead of the fields that it stands for.
 Every flag of the releases below is modelled, without effect on any figure, or refused; one that is in no table is
 refused as unknown. Words are read as each server reads them: `--flag=value`, underscores for hyphens, `--no-flag`, a
-value attached to a flag of one letter (`-O3`), keys of JSON (`--compilation-config.max_cudagraph_capture_size 256`)
-and, for TGI and Ollama, variables before the command (`OLLAMA_NUM_PARALLEL=4 ollama serve`). This page is what
-`python -m sim profiles flags` prints of `profiles/flags`.
+value attached to a flag of one letter for vLLM and TGI (`-O3`), keys of JSON
+(`--compilation-config.max_cudagraph_capture_size 256`) and, for TGI and Ollama, variables before the command
+(`OLLAMA_NUM_PARALLEL=4 ollama serve`). This page is what `python -m sim profiles flags` prints of `profiles/flags`.
 """
 
 
@@ -52,7 +52,8 @@ def _field(flag: ModelledFlag) -> str:
     if flag.on is not None:
         return f"{field}: {_shown(flag.on)}"
     others = (f"; {text}: {_said(fields)}" for text, fields in flag.instead.items())
-    return f"{field}{', a list' if flag.many else ''}{''.join(others)}"
+    alone = f"; one number: `{flag.alone}`" if flag.alone else ""
+    return f"{field}{', a list' if flag.many else ''}{alone}{''.join(others)}"
 
 
 def _said(fields: Mapping[str, object]) -> str:
