@@ -37,7 +37,8 @@ def fit_recipe(recipe: Recipe, cases: Sequence[ServingCase], source: str) -> Out
     points: list[Point] = points_of(drawn([case for case in cases if chosen(case, recipe)]))[0]
     if len(points) < _FEWEST_POINTS:
         return None
-    priors = priors_for(points[0].setup.version, recipe.deviation, recipe.host_s)
+    thought = priors_for(points[0].setup.version, recipe.deviation, recipe.host_s)
+    priors = tuple(prior for prior in thought if prior.name not in recipe.held)
     evaluations = _FAR_EVALUATIONS if recipe.of_other_kernels else MOST_EVALUATIONS
     return fit_points(recipe.engine, points, source, recipe.overlapped, priors=priors, most_evaluations=evaluations)
 

@@ -13,6 +13,7 @@ from calibration.case_names import gpu_of, version_of
 from calibration.fitting.priors import FACTORS_DEVIATION
 from calibration.memory_cases import NotModelledError
 from calibration.serving_cases import ServingCase
+from sim.profiles.calibrated_engine import ConstantName
 
 __all__ = ["RECIPES", "Recipe", "by_engine", "chosen", "drawn", "end", "order"]
 
@@ -41,6 +42,9 @@ class Recipe(NamedTuple):
         What its runs are: times of servers, or of batches where nothing else was published.
     alone
         Its kernels are so slow that nothing of it goes into what holds for accelerators without runs.
+    held
+        Constants that are left as they are: where all runs are of one model, a factor on the compute rate would be that
+        of its experts' kernels, and hold for every other model, too.
     """
 
     engine: str
@@ -55,6 +59,7 @@ class Recipe(NamedTuple):
     users: int = _MOST_CONCURRENT
     load_types: tuple[str, ...] = ("concurrency", "rate")
     alone: bool = False
+    held: tuple[ConstantName, ...] = ()
 
     @property
     def name(self) -> str:
@@ -91,7 +96,7 @@ RECIPES = (
     Recipe("vllm", "0.8", "0.14", ("H200-SXM-141GB",), (False,), "sil"),
     Recipe("vllm", "0.14", "0.18", ("H100-SXM-80GB",), (False,), "run"),
     Recipe("vllm", "0.18", "0.23", ("H100-SXM-80GB",), (True, False), "sil"),
-    Recipe("vllm", "0.14", "0.23", ("H200-SXM-141GB",), (True, False), "sil"),
+    Recipe("vllm", "0.14", "0.23", ("H200-SXM-141GB",), (True, False), "sil", held=("compute_factor",)),
     Recipe("vllm", "0.14", "0.23", ("B200-SXM-180GB",), (True, False), "sil"),
     Recipe("vllm", "0.23", None, ("H100-SXM-80GB",), (False,), "run", (("load_value", ("2", "10")),)),
     Recipe("tensorrt-llm", "0.11", "1.0", ("H100-SXM-80GB",), (True,), "pub"),
