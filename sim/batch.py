@@ -35,7 +35,8 @@ class Batch:
     chunks
         Prompt pieces, one for each sequence that prefills.
     decodes
-        Sequences that compute *tokens_each* tokens each: one, or with speculative decoding a draft and the one before.
+        Sequences that compute *tokens_each* tokens each: one, or with speculative decoding a draft and the one before;
+        their mean, which need not be whole, where some have no draft.
     decode_context_tokens
         Sum over the decodes of their tokens *after* this iteration, the new ones included.
     decode_window_tokens
@@ -57,10 +58,10 @@ class Batch:
     decode_context_tokens: int = 0
     decode_window_tokens: tuple[int, ...] = ()
     padding: int = 0
-    sampled: int = 0
+    sampled: float = 0
     masks: int = 0
-    group_tokens: int | None = None
-    tokens_each: int = 1
+    group_tokens: float | None = None
+    tokens_each: float = 1
     whole: bool = False
 
     @property
@@ -69,7 +70,7 @@ class Batch:
         return sum([chunk.tokens for chunk in self.chunks])
 
     @property
-    def tokens(self) -> int:
+    def tokens(self) -> float:
         """All tokens computed in this iteration (`num_scheduled_tokens` in vLLM)."""
         return self.prefill_tokens + self.decodes * self.tokens_each
 

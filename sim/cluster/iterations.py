@@ -92,8 +92,8 @@ class Iterations:
         padding, decodes = len(running.padding), running.decoding
         if not (decision.decodes and decodes):
             return Batch(chunks, padding=padding, sampled=ending, masks=masks)
-        context, capped, each = running.context_tokens(), running.window_tokens(), running.tokens_each
-        masks += running.structured * each
+        context, capped, each = running.context_tokens(), running.window_tokens(), running.computed_each
+        masks += round(running.structured * each)
         return Batch(chunks, decodes, context, capped, padding, decodes * each + ending, masks, None, each)
 
     def _pace(self, batch: Batch) -> Pace:

@@ -37,7 +37,7 @@ class Affine(CostModel):
             raise ValueError("an iteration that takes no time never ends: give base_s, per_token_s or another constant")
         return self
 
-    def build(self, *, draft_tokens: int = 0, draft_s: float = 0.0, **_deployment: Any) -> AffineStep:
+    def build(self, *, draft_tokens: float = 0, draft_s: float = 0.0, **_deployment: Any) -> AffineStep:
         """Return the step cost; of the deployment only drafts matter to it, whose time every iteration has."""
         rates = self.per_token_s, self.per_context_token_s, self.per_seq_s
         return AffineStep(self.base_s + draft_s, *rates, tokens_each=1 + draft_tokens)
@@ -52,7 +52,7 @@ class AffineStep:
     per_context_token_s: float
     per_seq_s: float
     windows: tuple[int, ...] = ()
-    tokens_each: int = 1
+    tokens_each: float = 1
     rebalances: Rebalances | None = None
 
     def splits(self, batch: Batch) -> bool:

@@ -26,7 +26,7 @@ class DecodeAttention:
     flops_per_token, bytes_per_token
         For one token attended, of one rank [FLOP, B].
     kv_heads
-        KV heads of the rank, each of which is a unit of work for each sequence.
+        KV heads of the rank, each of which is a unit of work for each sequence; counted as often as it is read.
     window
         Place of the layer's window among those of the model; None for attention over all tokens.
     """
@@ -35,7 +35,7 @@ class DecodeAttention:
     repeats: int
     flops_per_token: float
     bytes_per_token: float
-    kv_heads: int
+    kv_heads: float
     rates: DecodeRates
     window: int | None = None
 

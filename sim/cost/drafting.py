@@ -56,7 +56,7 @@ class Drafting:
         return {limit: share * seconds for limit, share in self.step.limits(self._passes(batch)[0]).items()}
 
     def _passes(self, batch: Batch) -> tuple[Batch, Batch]:
-        ended = batch.sampled - batch.decodes * batch.tokens_each
+        ended = int(batch.sampled - batch.decodes * batch.tokens_each)
         sequences, windows = batch.decodes + ended, tuple(self._own(batch.decode_window_tokens))
         first = replace(batch, sampled=sequences, decode_window_tokens=windows, padding=0)
         context_tokens = batch.decode_context_tokens

@@ -73,7 +73,8 @@ class Demand(NamedTuple):
 class Work:
     """What one rank computes in an iteration; under pipeline parallelism, of the fullest microbatch.
 
-    Counts of sequences are whole, as are tokens but for the mean of several ranks; sums of contexts may be shares.
+    Counts of sequences are whole, as are tokens but for the mean of several ranks and of decodes with and without a
+    draft; sums of contexts may be shares.
     """
 
     tokens: float

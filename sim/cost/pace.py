@@ -59,13 +59,13 @@ class StepCost(Protocol):
     windows
         Attention windows of the model [tokens], for each of which a batch carries the sum of ``min(context, window)``.
     tokens_each
-        Tokens that a decode computes in an iteration: a draft and one more, or one.
+        Tokens that a decode computes in an iteration: a draft and one more, or one; the mean where some have no draft.
     rebalances
         The placements of experts whose mean this is; None where they stay where they are.
     """
 
     windows: tuple[int, ...]
-    tokens_each: int
+    tokens_each: float
     rebalances: Rebalances | None
 
     def splits(self, batch: Batch) -> bool:

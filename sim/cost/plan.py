@@ -70,9 +70,9 @@ class Plan:
     kv: str
     loads: ExpertLoads = field(default_factory=dict)
     library: Library | None = None
-    tokens_each: int = 1
+    tokens_each: float = 1
     rebalance: Rebalance | None = None
-    reads: int = 1
+    reads: float = 1
 
     def layers(self) -> Iterator[Operation]:
         """Yield the operations of all layers."""

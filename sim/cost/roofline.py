@@ -68,9 +68,8 @@ class Roofline(CostModel):
         library: Library | None = None,
         *,
         draft: Draft | None = None,
-        draft_tokens: int = 0,
+        draft_tokens: float = 0,
         draft_s: float = 0.0,
-        found_share: float = 1.0,
         masks: Masks | None = None,
         launches: Launches | None = None,
         padding: GraphPadding | None = None,
@@ -79,11 +78,10 @@ class Roofline(CostModel):
         """Return the step cost of one replica; of one attention rank where `parallelism.dp` is above 1.
 
         Routed experts are evenly loaded without a *mixture*, and gathered by collectives without a *library*. Decodes
-        verify drafts of *draft_tokens* tokens, made by a model (*draft*) or in *draft_s* seconds, where there is one:
-        for *found_share* of them. *masks* are those of structured output, *launches* those of batches beyond the
-        captured graphs, and *padding* fills the others up. Batches that reach the *thresholds*, if there are any, run
-        as two halves. Where experts are placed anew while serving, the step is the mean over placements and has
-        theirs as `rebalances`.
+        verify *draft_tokens* drafted tokens each on average, made by a model (*draft*) or in *draft_s* seconds. *masks*
+        are those of structured output, *launches* those of batches beyond the captured graphs, and *padding* fills the
+        others up. Batches that reach the *thresholds*, if there are any, run as two halves. Where experts are placed
+        anew while serving, the step is the mean over placements and has theirs as `rebalances`.
         """
         factors = Factors(self.compute_factor, self.memory_factor, self.kernel_time_factor)
         fused = engine_version.fp8_inputs_fused
@@ -102,11 +100,9 @@ class Roofline(CostModel):
         def under(loads: ExpertLoads, rebalance: Rebalance | None = None) -> RooflineStep:
             plan = replace(common, loads=loads, rebalance=rebalance)
             step = _step(plan, tuple(plan.layers()), own_host, own_delay, padding)
-            drafting = None if draft is None else _drafting(plan, draft, draft_tokens, padding)
+            drafting = None if draft is None else _drafting(plan, draft, int(draft_tokens), padding)
             two_batches = None if thresholds is None else _two_batches(plan, thresholds)
-            return replace(
-                step, drafting=drafting, draft_s=draft_s, two_batches=two_batches, found_share=found_share
-            )
+            return replace(step, drafting=drafting, draft_s=draft_s, two_batches=two_batches)
 
         step = under(average(placements), rebalance)
         if rebalance is None:

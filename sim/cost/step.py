@@ -42,7 +42,7 @@ class RooflineStep:
     transfers
         What passes between two stages of a pipeline, once for each pair; empty without a pipeline.
     tokens_each
-        Tokens that a decode computes in an iteration.
+        Tokens that a decode computes in an iteration, the mean of those with a draft and those without.
     drafting
         What a model computes that drafts; None where there is none.
     draft_s
@@ -51,8 +51,6 @@ class RooflineStep:
         How the halves of a batch overlap; None where the engine does not split it.
     rebalances
         The placements of experts whose mean this is; None where they stay where they are.
-    found_share
-        Share of the drafts that are there; a decode without one computes one token.
     padding
         Rows that fill a batch up to a captured graph; None: there are none.
     """
@@ -69,13 +67,12 @@ class RooflineStep:
     delay: Delay
     windows: tuple[int, ...]
     attention_ranks: int = 1
-    tokens_each: int = 1
+    tokens_each: float = 1
     drafting: Drafting | None = None
     draft_s: float = 0.0
     two_batches: TwoBatches | None = None
     rebalances: Rebalances | None = None
     padding: GraphPadding | None = None
-    found_share: float = 1.0
     _token_s: Seconds = field(init=False, repr=False)
     _sequence_s: Seconds = field(init=False, repr=False)
     _group_s: Seconds = field(init=False, repr=False)
@@ -207,10 +204,7 @@ class RooflineStep:
         return batch.group_tokens / self.attention_ranks * work.tokens / batch.tokens
 
     def _padded(self, work: Work) -> Work:
-        """Return *work* without the drafts that are not there, and with the rows that a graph adds."""
-        if self.found_share < 1 and work.decodes:
-            fewer = work.decodes * (self.tokens_each - 1) * (1 - self.found_share)
-            work = replace(work, tokens=work.tokens - fewer, sampled=work.sampled - fewer)
+        """Return *work* with the rows that a graph adds."""
         return work if self.padding is None else self.padding.padded(work)
 
     def breakdown(self, batch: Batch) -> dict[str, float]:

@@ -224,8 +224,8 @@ def halves(batch: Batch) -> tuple[Work, Work]:
     The contexts of decodes are taken as equal.
     """
     each, middle = batch.tokens_each, batch.tokens // 2
-    decodes = min(batch.decodes, max(1, middle // each))
-    left = middle - decodes * each if decodes == batch.decodes else 0
+    decodes = min(batch.decodes, max(1, int(middle // each)))
+    left = int(middle - decodes * each) if decodes == batch.decodes else 0
     before: list[Chunk] = []
     after: list[Chunk] = []
     for chunk in batch.chunks:

@@ -47,10 +47,13 @@ class Running:
     iteration
         Decode iterations done.
     tokens_each
-        Tokens that each decode computes in an iteration.
+        Tokens that each decode may compute in an iteration, and needs room for.
+    computed_each
+        Those that it computes on average: fewer where some have no draft.
     """
 
     tokens_each = 1
+    computed_each: float = 1
 
     def __init__(self, block_size: int, windows: tuple[int, ...] = ()) -> None:
         self.order: dict[Request, None] = {}

@@ -27,7 +27,11 @@ class Acceptances(Protocol):
 
     @property
     def tokens_each(self) -> int:
-        """Tokens that one verification computes for a sequence."""
+        """Tokens that one verification computes for a sequence, and needs room for."""
+
+    @property
+    def computed_each(self) -> float:
+        """The same on average."""
 
     def emitted(self, index: int, verifications: int) -> Ints:
         """Return the tokens that each of the first *verifications* of request *index* emits."""
@@ -63,7 +67,7 @@ class Speculating(Tabled):
 
     def __init__(self, pages: Pages, windows: tuple[int, ...], acceptances: Acceptances) -> None:
         super().__init__(pages)
-        self.tokens_each = acceptances.tokens_each
+        self.tokens_each, self.computed_each = acceptances.tokens_each, acceptances.computed_each
         self._acceptances, self._window_sizes = acceptances, windows
         self._context = 0  # computed tokens of the decodes
         self._capped = [0 for _ in windows]  # as they will be after the next iteration

@@ -44,8 +44,8 @@ def launches_of(experiment: Experiment, model: Model, hardware: Hardware, versio
     speculative = experiment.engine.speculative
     if largest is None or graphs is None:
         return None
-    each = 1 if speculative is None or _of_sequences(version) else 1 + speculative.num_speculative_tokens
-    return Launches(largest // each, graphs.launch_s * model.num_layers, eager=not largest)
+    each = 1 if speculative is None or _of_sequences(version) else 1 + speculative.mean_draft_tokens
+    return Launches(int(largest // each), graphs.launch_s * model.num_layers, eager=not largest)
 
 
 def padding_of(experiment: Experiment, hardware: Hardware, version: EngineVersion) -> GraphPadding | None:

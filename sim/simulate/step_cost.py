@@ -43,7 +43,7 @@ def step_cost(
     """
     deployment, beside, speculative = experiment.deployment, experiment.folder, experiment.engine.speculative
     draft_s = (speculative and speculative.draft_s) or 0.0
-    draft_tokens = speculative.num_speculative_tokens if speculative else 0
+    draft_tokens = speculative.mean_draft_tokens if speculative else 0
     if not isinstance(experiment.cost_model, Roofline):
         step: StepCost = experiment.cost_model.build(draft_tokens=draft_tokens, draft_s=draft_s)
         return step
@@ -67,7 +67,6 @@ def step_cost(
             draft=None if speculative and speculative.draft_s is not None else draft,
             draft_tokens=draft_tokens,
             draft_s=draft_s,
-            found_share=speculative.found_share if speculative else 1.0,
             masks=None if structure is None else structure.masks,
             launches=launches_of(experiment, model, hardware, version),
             padding=padding_of(experiment, hardware, version),

@@ -44,7 +44,7 @@ def prefill_share(strides: StrideRows, cost: StepCost) -> float:
     for batch, weight in sampled_batches(strides, cost):
         if batch.chunks:
             sampled = batch.decodes * batch.tokens_each
-            alone = replace(batch, chunks=(), sampled=sampled, masks=min(batch.masks, sampled))
+            alone = replace(batch, chunks=(), sampled=sampled, masks=min(batch.masks, round(sampled)))
             answers_s = cost.pace(alone).first_s if batch.decodes else 0.0
             share += weight * max(0.0, 1 - answers_s / cost.pace(batch).first_s)
     return share

@@ -62,14 +62,15 @@ class Speculation(Policy):
     @property
     def mean_draft_tokens(self) -> float:
         """Tokens drafted for a verification, on average [tokens]."""
-        return self.found_share * self.num_speculative_tokens
+        share, tokens = self.found_share, self.num_speculative_tokens
+        return tokens if share == 1 else share * tokens
 
     def draws(self, seed: int) -> Acceptance:
         """Return the draws of a run with that *seed*."""
         rate = self.acceptance
         if not isinstance(rate, tuple):
             rate = tuple(rate**position for position in range(1, self.num_speculative_tokens + 1))
-        return Acceptance(tuple(self.found_share * each for each in rate), seed)
+        return Acceptance(tuple(self.found_share * each for each in rate), seed, self.mean_draft_tokens)
 
     def draft(self, target: Model, quantization: Quantization, load: Callable[[str], Model]) -> Draft | None:
         """Return what drafts for *target*, which is served in *quantization*; None where no model does.

@@ -149,6 +149,15 @@ def test_same_times_with_drafts(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_same_times_where_half_of_the_drafts_are_not_there(kind):
+    def half(case):
+        rates = case.acceptances.rates
+        return replace(case, acceptances=replace(case.acceptances, mean_draft_tokens=len(rates) / 2))
+
+    check(cases(kind, options=True, speculative=True).map(half), 10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_same_times_with_drafts_and_every_option(kind):
     check(cases(kind, options=True, speculative=True), 20)
 

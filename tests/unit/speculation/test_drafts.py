@@ -158,10 +158,14 @@ def test_a_decode_without_a_draft_computes_one_token():
         asked = f"{{kind: ngram, num_speculative_tokens: 3, acceptance: 0.5, found: {found}}}"
         return prepare(experiment(asked)).engine.cost
 
-    batch = Batch(decodes=128, decode_context_tokens=12_800, sampled=512, tokens_each=4)
-    plain = Batch(decodes=128, decode_context_tokens=12_800, sampled=128)
-    always, half, seldom = (step(found).breakdown(batch) for found in (1, 0.5, 0.001))
-    none = prepare(experiment()).engine.cost.breakdown(plain)
+    def breakdown(cost):
+        each = cost.tokens_each
+        return cost.breakdown(
+            Batch(decodes=128, decode_context_tokens=12_800, sampled=128 * each, tokens_each=each)
+        )
+
+    always, half, seldom = (breakdown(step(found)) for found in (1, 0.5, 0.001))
+    none = breakdown(prepare(experiment()).engine.cost)
     assert always["mlp_gemm"] > half["mlp_gemm"] > seldom["mlp_gemm"]
     assert seldom["mlp_gemm"] == pytest.approx(none["mlp_gemm"], rel=0.05)
     assert seldom["head"] == pytest.approx(none["head"], rel=0.05)
