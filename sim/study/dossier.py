@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,15 +14,23 @@ from sim.memory import MemoryPlan
 from sim.search.cheapest import Cheapest
 from sim.simulate import prepare, simulate
 from sim.study.answer import CheapestAnswer
-from sim.study.laboratory import Laboratory, altered
+from sim.study.laboratory import Laboratory, altered, with_requests
 from sim.study.load import Load, lengths_of, load_of
+from sim.study.measure import Measured
 from sim.study.money import money_of
 from sim.sweep import Settings
+from sim.workload.arrivals.closed_loop import ClosedLoopArrivals
 
 __all__ = ["NOT_MODELLED", "dossier_of"]
 
 _LOADS = (0.25, 0.5, 0.75, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5)
 """Points of the load curve, as shares of the peak."""
+_TURNS = 15
+"""Requests of each user at a point of the load curve, at least."""
+_RAMPS = 6
+"""Length of such a run, over the time in which its users begin, at least: two of these are not counted."""
+_MOST_REQUESTS = 20_000
+"""Most requests of such a run, which takes seconds."""
 _IN_FLIGHT = (1, 4, 16, 48, 96, 160)
 """Points of the frontier: requests always in flight on one replica."""
 _FRONTIER_REQUESTS = 4
@@ -83,7 +92,7 @@ def _curve(experiment: Experiment, fleet: Settings, load: Load, laboratory: Labo
     """Yield the latencies of the chosen fleet under shares of the peak load, up to where they are hopeless."""
     for share in _LOADS:
         amount = share * load.peak
-        run = laboratory.run(altered(experiment, {**fleet, **load.settings(amount)}))
+        run = _long_run(altered(experiment, {**fleet, **load.settings(amount)}), laboratory)
         assert experiment.slo is not None
         values = {clause.name: 1e3 * run.values_s[clause.name] for clause in experiment.slo.clauses}
         low_high = {clause.name: [1e3 * end for end in run.interval_s(clause)] for clause in experiment.slo.clauses}
@@ -91,6 +100,16 @@ def _curve(experiment: Experiment, fleet: Settings, load: Load, laboratory: Labo
         bounds = {clause.name: 1e3 * clause.bound_s for clause in experiment.slo.clauses}
         if run.overloaded or any(values[name] > _HOPELESS * bound for name, bound in bounds.items()):
             return
+
+
+def _long_run(experiment: Experiment, laboratory: Laboratory) -> Measured:
+    """Run *experiment*; a closed loop for so long that its steady part outweighs its ramp and drain, if that may be."""
+    run, arrivals, requests = laboratory.run(experiment), experiment.workload.arrivals, experiment.workload.num_requests
+    if not isinstance(arrivals, ClosedLoopArrivals) or requests is None:
+        return run
+    during_ramps = math.ceil(_RAMPS * arrivals.ramp_s * run.requests_per_s)
+    wanted = min(max(_TURNS * arrivals.concurrency, during_ramps), _MOST_REQUESTS)
+    return run if wanted <= requests else laboratory.run(with_requests(experiment, wanted))
 
 
 def _frontier(experiment: Experiment, answer: CheapestAnswer) -> Iterator[dict[str, Any]]:

@@ -143,7 +143,7 @@ def measured(experiment: Experiment) -> Measured:
         usd_per_hour=_rent(result.context.pools),
         settled=_is_settled(result),
         requests_per_s=window.per_second(window.answered.sum()),
-        output_tok_s=window.per_second(result.requests.emitted_tokens[window.chosen][window.answered].sum()),
+        output_tok_s=window.per_second(window.output_tokens()),
         total_tok_s=window.per_second(
             (result.requests.emitted_tokens + result.requests.input_tokens)[window.chosen][window.answered].sum()
         ),

@@ -67,6 +67,21 @@ class Window:
         """Return *amount* over the length of the part."""
         return float(amount) / (self.to_s - self.from_s)
 
+    def output_tokens(self) -> float:
+        """Return the tokens of answers that came within the part, whenever their requests arrived.
+
+        Users in step arrive in waves, a few of which a part holds: the tokens of what arrived in it would be some
+        per cent more or fewer. Those after an answer's first are taken to come evenly.
+        """
+        requests = self.result.requests
+        first_s, last_s = requests.first_token_s, requests.last_token_s
+        within_s = np.minimum(last_s, self.to_s) - np.maximum(first_s, self.from_s)
+        with np.errstate(divide="ignore", invalid="ignore"):  # an answer of one token takes no time
+            share = np.clip(within_s / (last_s - first_s), 0.0, 1.0)
+        first = (first_s >= self.from_s) & (first_s <= self.to_s)
+        tokens = first + (requests.emitted_tokens - 1) * np.nan_to_num(share)
+        return float(tokens[requests.completed].sum())
+
     def statistics(self) -> Iterator[tuple[str, float]]:
         """Yield mean and percentiles of the answered requests under their public keys [ms]."""
         for latency in LATENCIES:

@@ -1,5 +1,6 @@
 """The report: one page, no request to elsewhere, the answer first."""
 
+import itertools
 import json
 import re
 import subprocess
@@ -39,6 +40,18 @@ def test_the_load_curve_has_the_planned_peak_and_goes_beyond(dossier):
     assert dossier["curve"]["peak"] in loads
     assert loads == sorted(loads)
     assert loads[-1] > dossier["curve"]["peak"]
+
+
+def test_the_throughput_of_a_closed_loop_rises_along_the_load_curve(tmp_path):
+    closed = "{kind: closed_loop, concurrency: 20}"
+    slo = "{ttft_p90: 2 s, tpot_p90: 100 ms}"
+    search = SEARCH.replace("[H100-SXM-80GB, L40S]", "[H100-SXM-80GB]")
+    experiment = experiment_in(tmp_path, search, arrivals=closed, slo=slo)
+    laboratory = Laboratory()
+    curve = dossier_of(experiment, find_cheapest(experiment, laboratory), laboratory)["curve"]
+    rates = [point["tok_s"] for point in curve["points"]]
+    assert len(rates) > 4, rates
+    assert all(after > 0.99 * before for before, after in itertools.pairwise(rates)), rates
 
 
 def test_the_answer_names_count_cost_and_confidence(dossier):
