@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,7 @@ def fields_of(words: str | Sequence[str], table: FlagTable) -> dict[str, Any]:
     """
     found: dict[str, tuple[int, Any]] = {}
     paired: dict[str, tuple[str, Any]] = {}
+    last = {flag.names[0]: value for flag, _, value in _modelled(words, table)}
     for name, value in flags_among(words, table):
         plain = plain_flag(name, table)
         flag = table.by_name.get(spelling(plain))
@@ -74,6 +75,8 @@ def fields_of(words: str | Sequence[str], table: FlagTable) -> dict[str, Any]:
             continue
         left_out = value in table.missing
         fields = {flag.field: None} if left_out else _fields(flag, name, value, negated=plain != name)
+        if any(last.get(other) != needed for other, needed in flag.only_with.items()):
+            continue
         place = table.modelled.index(flag)
         for field in flag.fields:
             if found.get(field, (place, None))[0] == place:
@@ -88,6 +91,14 @@ def fields_of(words: str | Sequence[str], table: FlagTable) -> dict[str, Any]:
         if paired.get(beside, (name, None)) != (name, meant):
             raise ValueError(f"{name}: {beside} has to say the same, since both are one field")
     return {field: meant for field, (_, meant) in found.items() if meant is not None}
+
+
+def _modelled(words: str | Sequence[str], table: FlagTable) -> Iterator[tuple[ModelledFlag, str, str | None]]:
+    """Yield each flag among *words* that a field stands for, as it is written, and its value."""
+    for name, value in flags_among(words, table):
+        flag = table.by_name.get(spelling(plain_flag(name, table)))
+        if flag is not None:
+            yield flag, name, value
 
 
 def _without_fields(words: str | Sequence[str], table: FlagTable) -> list[str] | None:
@@ -117,6 +128,7 @@ def _expanded(document: Document, at: PathTuple) -> Document:
         if problem.file is not None:
             raise
         raise document.error(place, problem.message) from None
+    _refuse_contradiction(document, at, place, table)
     if any(field.startswith(_SCHEDULER) for field in fields):
         kind = _scheduler(document, at, engine, beside)
         fields = {f"{_SCHEDULER}kind": kind} | fields if kind else fields
@@ -127,13 +139,29 @@ def _expanded(document: Document, at: PathTuple) -> Document:
 
 def _written(document: Document, at: PathTuple, field: str, value: Any, place: PathTuple) -> Document:
     """Return *document* with *value* in the *field*, which stands on the line of its flag."""
-    in_pool = field.removeprefix("deployment.") if at else field
-    path = (*at, *in_pool.split("."))
+    path = _path(at, field)
     before = document.value_at(path, None)
     if before not in (None, value):
         raise document.error(place, f"says {field} {value}, where {before} is written: write one of them")
     file, line = document.place_of(place)
     return document.replace(".".join(map(str, path)), value, file, line)
+
+
+def _refuse_contradiction(document: Document, at: PathTuple, place: PathTuple, table: FlagTable) -> None:
+    """Raise an error where a field is written that the flags at *place* leave out, and do not leave open."""
+    words = document.value_at(place, ())
+    last = {flag.names[0]: (flag, name, text) for flag, name, text in _modelled(words, table)}
+    for flag, name, text in last.values():
+        before = document.value_at(_path(at, flag.field), None)
+        if flag.contradicts(text, before):
+            written = f"{flag.field} {before}"
+            raise document.error(place, f"says {name} {text}, where {written} is written: write one of them")
+
+
+def _path(at: PathTuple, field: str) -> PathTuple:
+    """Return where the dotted *field* stands, in the pool *at* or outside of pools."""
+    in_pool = field.removeprefix("deployment.") if at else field
+    return (*at, *in_pool.split("."))
 
 
 def _scheduler(document: Document, at: PathTuple, engine: str, beside: Path) -> str | None:
@@ -184,6 +212,8 @@ def _fields(flag: ModelledFlag, name: str, text: str | None, *, negated: bool) -
     """Return the fields that *flag* stands for; None for one that is left out."""
     if text is not None and text in flag.instead:
         return flag.instead[text]
+    if text is not None and text in flag.refused:
+        raise ValueError(f"{name} {text} is refused: {flag.refused[text]}")
     if flag.write and text not in (flag.values or {}):
         raise ValueError(f"{name}: write {flag.field}, {flag.write}")
     meant = _meant(flag, name, text, negated=negated)

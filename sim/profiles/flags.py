@@ -26,6 +26,13 @@ class ModelledFlag(Section):
     instead: dict[str, dict[str, Any]] = Field(
         {}, description="By the flag's value, the other fields that it then stands for."
     )
+    refused: dict[str, str] = Field({}, description="Values that are not taken, to why.")
+    excludes: dict[str, tuple[Any, ...]] = Field(
+        {},
+        description="By a value that leaves the field out, what must not be written there, none: anything; missing: any"
+        " may, the flag says no more than that the engine chooses.",
+    )
+    only_with: dict[str, str] = Field({}, description="Other flags, to the values without which it has no effect.")
     many: bool = Field(False, description="The value is a list of numbers.")
     alone: str | None = Field(None, description="Of a list: the field that one number by itself stands for.")
     counts: bool = Field(False, description="A number may end in k, m or g (thousands), or K, M or G (of 1024).")
@@ -41,6 +48,15 @@ class ModelledFlag(Section):
         """Every field that it may stand for."""
         alone = () if self.alone is None else (self.alone,)
         return (self.field, *alone, *(field for fields in self.instead.values() for field in fields))
+
+    def contradicts(self, text: str | None, written: Any) -> bool:
+        """Tell whether its value *text*, which it may not write, is another than the *written* one of its field."""
+        if text is None or written is None:
+            return False
+        if self.only_with and self.values is not None and written != self.values.get(text):
+            return True
+        excluded = self.excludes.get(text)
+        return excluded is not None and (not excluded or written in excluded)
 
 
 class FlagTable(Profile):

@@ -15,7 +15,9 @@ Every flag of the releases below is modelled, without effect on any figure, or r
 refused as unknown. Words are read as each server reads them: `--flag=value`, underscores for hyphens, `--no-flag`, a
 value attached to a flag of one letter for vLLM and TGI (`-O3`), keys of JSON
 (`--compilation-config.max_cudagraph_capture_size 256`) and, for TGI and Ollama, variables before the command
-(`OLLAMA_NUM_PARALLEL=4 ollama serve`). This page is what `python -m sim profiles flags` prints of `profiles/flags`.
+(`OLLAMA_NUM_PARALLEL=4 ollama serve`). A flag and a field that say different things are refused; a value with which the
+engine chooses (`--dtype auto`) says nothing, and the field counts. This page is what `python -m sim profiles flags`
+prints of `profiles/flags`.
 """
 
 
@@ -48,12 +50,14 @@ def _field(flag: ModelledFlag) -> str:
         return f"write {field}, {flag.write}{taken}"
     if flag.values is not None:
         beside = f"; `{flag.beside}` has to say the same" if flag.beside else ""
+        beside += "".join(f"; only with `{other} {text}`" for other, text in flag.only_with.items())
         return f"{field}, of {', '.join(flag.values)}{beside}"
     if flag.on is not None:
         return f"{field}: {_shown(flag.on)}"
     others = (f"; {text}: {_said(fields)}" for text, fields in flag.instead.items())
     alone = f"; one number: `{flag.alone}`" if flag.alone else ""
-    return f"{field}{', a list' if flag.many else ''}{alone}{''.join(others)}"
+    refused = f"; not {', '.join(flag.refused)}" if flag.refused else ""
+    return f"{field}{', a list' if flag.many else ''}{alone}{''.join(others)}{refused}"
 
 
 def _said(fields: Mapping[str, object]) -> str:

@@ -251,10 +251,14 @@ def test_words_that_an_engine_would_not_take_are_refused(flags, message):
         ("vllm", "--cuda-graph-sizes 512 --enforce-eager", {"engine.max_captured_batch": 0}),
         ("vllm", "--cudagraph-capture-sizes 8", {"engine.captured_batches": [8]}),
         ("vllm", "--max-num-seqs None --stream-interval 1", {}),
-        ("vllm", "--max-model-len -1 --swap-space 16 --num-scheduler-steps 1 --preemption-mode recompute", {}),
-        ("vllm", "--max-model-len auto --max-model-len 8k", {"engine.max_model_len": 8000}),
+        ("vllm", "--swap-space 16 --num-scheduler-steps 1 --preemption-mode recompute", {}),
         ("vllm", "--guided-decoding-backend guidance", {"engine.structured_output.backend": "llguidance"}),
         ("vllm", "--max-num-seqs 8 --max-num-seqs None", {}),
+        ("sglang", "--deepep-mode auto", {}),
+        ("sglang", "--deepep-mode low_latency --moe-a2a-backend none", {}),
+        ("sglang", "--deepep-mode low_latency --moe-a2a-backend deepep",
+         {"engine.all_to_all": {"library": "deepep", "mode": "low_latency"}}),
+        ("sglang", "--moe-a2a-backend deepep", {"engine.all_to_all": {"library": "deepep"}}),
         ("sglang", "--chunked-prefill-size 0", {"engine.scheduler.chunked_prefill": False}),
         ("sglang", "--chunked-prefill-size -1", {"engine.scheduler.chunked_prefill": False}),
         ("sglang", "--chunked-prefill-size=-1 --chunked-prefill-size 512",
@@ -282,6 +286,8 @@ def test_flags_as_their_engines_take_them(engine, flags, fields):
     ("engine", "flags", "message"),
     [
         ("vllm", "-tp2", "vllm serve 0.33.0 has no -tp2"),
+        ("vllm", "--max-model-len auto", "--max-model-len auto is refused: lengths are not sought: write the one that"),
+        ("vllm", "--max-model-len -1", "--max-model-len -1 is refused: lengths are not sought: write the one that"),
         ("vllm", "-O0", "-O: '0' is not modelled; known are 2, 3"),
         ("vllm", "-cc '{mode: 3}'", "-cc: {mode: 3} is not JSON"),
         ("vllm", """-cc '{"backend": "eager"}'""", "-cc is refused: kernels run as captured and compiled graphs"),
@@ -297,6 +303,45 @@ def test_flags_as_their_engines_take_them(engine, flags, fields):
 def test_flags_that_their_engines_or_the_simulator_do_not_take(engine, flags, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         fields_of(flags, TABLES[engine])
+
+
+CONTINUOUS = "engine.scheduler={kind: continuous, preemption_mode: %s}"
+
+
+@pytest.mark.parametrize(
+    ("engine", "flags", "override", "said"),
+    [
+        ("vllm", "--preemption-mode recompute", CONTINUOUS % "swap", "engine.scheduler.preemption_mode swap"),
+        ("vllm", "--all2all-backend allgather_reducescatter", "engine.all_to_all={library: deepep}",
+         "engine.all_to_all {'library': 'deepep'}"),
+        ("vllm", "-O3", "engine.max_captured_batch=0", "engine.max_captured_batch 0"),
+        ("vllm", "-cc.cudagraph_mode FULL_AND_PIECEWISE", "engine.max_captured_batch=0", "engine.max_captured_batch 0"),
+        ("vllm", "--enforce-eager", "engine.max_captured_batch=64", "64"),
+        ("sglang", "--moe-a2a-backend none", "engine.all_to_all={library: deepep}", "engine.all_to_all {'library'"),
+        ("sglang", "--deepep-mode low_latency", "engine.all_to_all={library: deepep, mode: auto}",
+         "engine.all_to_all {'library'"),
+    ],
+)  # fmt: skip
+def test_a_flag_that_states_another_value_than_the_field_is_refused(engine, flags, override, said):
+    with pytest.raises(ConfigError, match=f"where {re.escape(said)}.* is written: write one of them"):
+        flagged(flags, f"engine.kind={engine}", override)
+
+
+@pytest.mark.parametrize(
+    ("flags", "override"),
+    [
+        ("--kv-cache-dtype auto", "deployment.quantization.kv_cache=fp8"),
+        ("--dtype auto", "deployment.quantization.weights=fp8"),
+        ("--preemption-mode recompute", CONTINUOUS % "recompute"),
+        ("--all2all-backend allgather_reducescatter --all2all-backend deepep_low_latency",
+         "engine.all_to_all={library: deepep, mode: low_latency}"),
+        ("-O3", "engine.max_captured_batch=64"),
+    ],
+)  # fmt: skip
+def test_a_flag_that_leaves_the_choice_to_the_engine_contradicts_no_field(flags, override):
+    assert flagged(flags, override).model_dump(exclude={"engine": {"flags"}}) == experiment(override).model_dump(
+        exclude={"engine": {"flags"}}
+    )
 
 
 def test_a_pool_may_write_other_fields_than_flags_say():
