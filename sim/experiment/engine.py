@@ -8,6 +8,7 @@ from pydantic import Field
 
 from sim.kv import Eviction
 from sim.kv.tiers import Write
+from sim.profiles.engine_graphs import LARGEST_GRAPH
 from sim.profiles.grammar import Difficulty
 from sim.scheduler import AnyScheduler
 from sim.section import Section
@@ -99,10 +100,11 @@ class EngineOptions(Section):
     max_captured_batch: int | None = Field(
         None,
         ge=0,
+        le=LARGEST_GRAPH,
         description="Largest batch whose kernels are replayed as a CUDA graph; of larger ones the host launches each;"
         " 0: it always does; missing: the engine version's own.",
     )
-    captured_batches: tuple[Annotated[int, Field(ge=1)], ...] | None = Field(
+    captured_batches: tuple[Annotated[int, Field(ge=1, le=LARGEST_GRAPH)], ...] | None = Field(
         None,
         min_length=1,
         description="All batches that are captured, instead of the engine version's up to `max_captured_batch`.",

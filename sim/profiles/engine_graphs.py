@@ -10,15 +10,20 @@ from sim.profiles.hardware import Hardware
 from sim.section import Section
 from sim.units import Bytes, Seconds
 
-__all__ = ["CapturedSizes", "GraphLimit", "Graphs"]
+__all__ = ["LARGEST_GRAPH", "CapturedSizes", "GraphLimit", "Graphs"]
+
+LARGEST_GRAPH = 10**6
+"""Tokens or sequences beyond which no batch is captured: many times those of any engine, and still few sizes."""
 
 
 class GraphLimit(Section):
     """Largest batch that is captured on some accelerators; the first that applies counts."""
 
     gpu_memory_at_least_bytes: Bytes = Field(0.0, ge=0, description="Visible memory from which it applies [B].")
-    max_size: int = Field(gt=0, description="Largest batch.")
-    from_tp_4: int | None = Field(None, gt=0, description="The same with tensor parallelism over 4 or more.")
+    max_size: int = Field(gt=0, le=LARGEST_GRAPH, description="Largest batch.")
+    from_tp_4: int | None = Field(
+        None, gt=0, le=LARGEST_GRAPH, description="The same with tensor parallelism over 4 or more."
+    )
 
 
 class CapturedSizes(Section):

@@ -26,6 +26,9 @@ SESSIONS = "{kind: sessions, rate: 1, passages: 1, corpus: 1000000000000}"
     [
         ("deployment.replicas=1000000000000", "1,000,000,000,000 accelerators: at most 32,768 are simulated"),
         ("deployment.parallelism.pp=1000000000000", "expected a number of at most 4096"),
+        ("engine.max_captured_batch=100000000", "engine.max_captured_batch: expected a number of at most 1e+06"),
+        ("engine.captured_batches=[100000000000]", "engine.captured_batches.0: expected a number of at most 1e+06"),
+        ("engine.flags=--enable-prefix-caching --cuda-graph-sizes 100000000", "engine.max_captured_batch: expected a"),
         ("workload.num_requests=1000000000000", "expected a number of at most 1e+07"),
         ("workload.arrivals.max_concurrency=1000000000000", "expected a number of at most 1e+07"),
         ("workload.arrivals={kind: closed_loop, concurrency: 1000000000000}", "expected a number of at most 1e+07"),
