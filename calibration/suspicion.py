@@ -115,7 +115,7 @@ def check_few_requests(run: Run) -> Flag | None:
     """Flag too few requests for a steady state."""
     slots = run.load_value if run.load == "concurrency" else run.mean_in_flight if run.load == "rate" else None
     count = run.completed or run.num_requests
-    if not slots or not count or count >= REQUESTS_PER_SLOT * slots:
+    if not slots or not math.isfinite(slots) or not count or count >= REQUESTS_PER_SLOT * slots:
         return None
     shown = f"{count:,} requests are fewer than {REQUESTS_PER_SLOT} x {slots:.4g} in flight"
     wanted = math.ceil(REQUESTS_PER_SLOT * slots)

@@ -143,7 +143,7 @@ AnyMlp = Annotated[DenseMlp | MoeMlp | NoMlp, Field(discriminator="kind")]
 class Layers(Section):
     """*count* equal layers."""
 
-    count: int = Field(gt=0)
+    count: int = Field(gt=0, le=1000)
     attention: AnyAttention | None = Field(None, description="Missing for a layer that has only a feed-forward part.")
     mlp: AnyMlp
     norm_params: int = Field(0, ge=0, description="Weights of the layer's norms.")

@@ -36,9 +36,13 @@ def parquet_of(rows: Sequence[Row]) -> bytes:
 
 def rows_in(path: Path) -> list[Row]:
     """Return the rows of a Parquet file that `parquet_of` made; raise a `ValueError` if it is none."""
+    import pyarrow as pa
     from pyarrow import parquet
 
-    rows: list[Row] = parquet.ParquetFile(path).read().to_pylist()
+    try:
+        rows: list[Row] = parquet.ParquetFile(path).read().to_pylist()
+    except pa.ArrowNotImplementedError as problem:
+        raise ValueError(str(problem)) from None
     return rows
 
 

@@ -10,6 +10,8 @@ from sim.errors import SimError, TraceError
 from sim.simulate.inputs import file_hash
 from sim.workload.traces import file, read_trace
 
+FOLDER = Path(__file__).parent
+MODEL = (FOLDER.parents[1] / "profiles" / "models" / "Qwen" / "Qwen3-30B-A3B.yaml").read_bytes()
 CASES = [
     ("set", "\U0001d518=1".encode()),
     ("set", b'name="\\ud800"'),
@@ -46,6 +48,19 @@ CASES = [
     ("run_result", b"[]"),
     ("run_manifest", b'{"seed": null}'),
     ("run_strides", b"PAR1"),
+    (
+        "config",
+        (b'{"model_type":"mllama","text_config":{"hidden_size":4096,"intermediate_size":6,"model_type":"mllama_text_model",'
+        b'"num_attention_heads":2,"num_hidden_layers":4},"vision_config":{"hidden_size":8,"num_hidden_layers":2,'
+        b'"patch_size":4,"supported_aspect_ratios":NaN}}'),
+    ),
+    (
+        "benchmark",
+        (b",qps_target,,,,send_timestamp_unix,,latency_sec,,,,,output_token_count,,\n"
+        b",,,,,,,,,,,,,,\n,1,,,,null,,7,,,,,,,"),
+    ),
+    ("model_used", MODEL.replace(b"count: 48", b"count: 1000000")),
+    ("sweep_rows", (FOLDER / "unsupported.parquet").read_bytes()),
 ]
 
 
@@ -53,6 +68,7 @@ CASES = [
 def test_it_is_read_or_refused_in_one_line(tmp_path, name, content):
     parser = PARSERS[name]
     path = tmp_path / parser.file
+    path.parent.mkdir(parents=True, exist_ok=True)
     for beside, other in parser.beside().items():
         path.with_name(beside).write_bytes(other)
     path.write_bytes(content)

@@ -107,6 +107,10 @@ class Config:
         values = self._list(name, 0) or []
         return frozenset(self._whole(name, value, 0, LARGEST) for value in values)
 
+    def entries(self, name: str) -> int:
+        """Return how many entries a list has; none if *name* is missing."""
+        return len(self._list(name, 0) or [])
+
     def _list(self, name: str, length: int) -> list[Any] | None:
         _, value = self.get(name)
         if value is None:

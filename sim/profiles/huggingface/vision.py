@@ -77,7 +77,7 @@ def _llama4(tower: Config, outer: Config, size: int, text_size: int) -> int:
 
 def _mllama(tower: Config, outer: Config, size: int, text_size: int) -> int:
     """Llama 3.2: one layer, and position embeddings for every aspect ratio, tile and patch."""
-    ratios, tiles = len(tower.data.get("supported_aspect_ratios") or ()) + 1, tower.whole("max_num_tiles")
+    ratios, tiles = tower.entries("supported_aspect_ratios") + 1, tower.whole("max_num_tiles")
     return tower.whole("vision_output_dim") * text_size + ratios * tiles * (_positions(tower) + 3) * size
 
 
