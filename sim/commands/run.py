@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from sim.commands.processes import count_of
 from sim.errors import UserError
 from sim.report import run as report
 from sim.report.files import writable_folder
+from sim.report.table import WIDTH
 from sim.simulate import Result, simulate
 
 __all__ = ["add_arguments", "run"]
@@ -48,13 +50,18 @@ def run(options: argparse.Namespace) -> int:
     if options.draws:
         result = _with_draws(result, options)
     if not options.quiet:
-        print(report.defaults_text(result), file=sys.stderr)
+        print(report.defaults_text(result, _width()), file=sys.stderr)
         if experiment.sweep is not None:
             print("note: this is one run; its `sweep:` is for `python -m sim sweep`", file=sys.stderr)
     if folder is not None:
         report.write(result, folder)
     report.show(result, options.format)
     return 0
+
+
+def _width() -> int:
+    """Return the columns of text of what stderr is: no more than a terminal has."""
+    return min(WIDTH, shutil.get_terminal_size().columns) if sys.stderr.isatty() else WIDTH
 
 
 def _with_draws(result: Result, options: argparse.Namespace) -> Result:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sim.report.json import to_json
-from sim.report.narrow import room_of, tables_of
+from sim.report.narrow import room_of, say, tables_of
 from sim.report.table import number
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def show(money: Mapping[str, Any], form: str) -> None:
     console = Console(highlight=False, markup=False, emoji=False)
     console.width = max(console.width, _WIDEST)
     for line in _about(money):
-        console.print(line, soft_wrap=True)
+        say(console, line)
     _print(console, _schemes(money["schemes"]))
     _print(console, _utilizations(money))
     if money["apis"]:
@@ -35,7 +35,7 @@ def show(money: Mapping[str, Any], form: str) -> None:
         for table in tables_of(_apis(money), {"API"}, room):
             console.print(table, width=room)
     for line in _conclusion(money):
-        console.print(line, soft_wrap=True)
+        say(console, line)
 
 
 def _about(money: Mapping[str, Any]) -> Iterator[str]:

@@ -1,8 +1,9 @@
-"""Tables of alternatives that fit the terminal: a row for each, or where that is too wide a column for each."""
+"""Lines and tables that fit the terminal: a row for each alternative, or where that is too wide a column for each."""
 
 from __future__ import annotations
 
 import shutil
+import textwrap
 from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["room_of", "tables_of"]
+__all__ = ["room_of", "say", "tables_of"]
 
 _UNLIMITED = 500  # columns of text: nobody has to fold a file
 _COLUMN = 20  # columns of text of one alternative, where each has a column
@@ -19,6 +20,14 @@ _COLUMN = 20  # columns of text of one alternative, where each has a column
 def room_of(console: Console) -> int:
     """Return the columns of text of the terminal; a file has enough for any table."""
     return shutil.get_terminal_size().columns if console.is_terminal else _UNLIMITED
+
+
+def say(console: Console, line: str, style: str | None = None) -> None:
+    """Print *line* folded between words to the terminal, the rest indented; a file gets it in one."""
+    if console.is_terminal:
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        line = textwrap.fill(line, room_of(console), subsequent_indent=indent, break_on_hyphens=False)
+    console.print(line, style=style, soft_wrap=True)
 
 
 def tables_of(rows: Sequence[Sequence[str]], texts: Set[str], room: int) -> Iterator[Table]:

@@ -61,14 +61,17 @@ def write(result: Result, folder: Path) -> list[Path]:
     )
 
 
-def defaults_text(result: Result) -> str:
-    """Name every field that the experiment left open, with the value that was used, a section a line."""
+def defaults_text(result: Result, width: int = WIDTH) -> str:
+    """Name every field that the experiment left open, with the value that was used, a section a line.
+
+    Lines have at most *width* columns, where words fit.
+    """
     sections: defaultdict[str, list[str]] = defaultdict(list)
     for path, value in _defaults(result).items():
         section, _, name = path.rpartition(".")
         sections[section].append(f"{name}={_yaml(value)}")
     texts = [(f"{section}: " if section else "") + ", ".join(sections[section]) for section in sorted(sections)]
-    lines = (textwrap.fill(text, WIDTH, initial_indent="  ", subsequent_indent="    ") for text in texts)
+    lines = (textwrap.fill(text, width, initial_indent="  ", subsequent_indent="    ") for text in texts)
     return "\n".join(("defaults used:", *lines))
 
 

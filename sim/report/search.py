@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sim.report.json import to_json
-from sim.report.narrow import room_of, tables_of
+from sim.report.narrow import room_of, say, tables_of
 from sim.units import format_seconds
 
 if TYPE_CHECKING:
@@ -36,17 +36,17 @@ def show(answer: Plain, form: str) -> None:
 def _capacity(answer: Plain, console: Console) -> None:
     unit = answer["load_words"]
     low, high = answer["interval"]
-    console.print(f"{answer['name']}: the highest load within {_slo(answer)}", style="bold")
-    console.print(f"  {answer['capacity']:,.4g} {unit} by the model; 90 % interval {low:,.3g} - {high:,.3g}")
+    say(console, f"{answer['name']}: the highest load within {_slo(answer)}", style="bold")
+    say(console, f"  {answer['capacity']:,.4g} {unit} by the model; 90 % interval {low:,.3g} - {high:,.3g}")
     per_gpu = f"{answer['output_throughput']:,.0f} output tok/s, {answer['output_tok_s_per_gpu']:,.1f} per GPU"
-    console.print(f"  there: {_latencies(answer)}; {per_gpu}; {_kv_peak(answer)}")
+    say(console, f"  there: {_latencies(answer)}; {per_gpu}; {_kv_peak(answer)}")
     if answer["binding_objective"]:
-        console.print(f"  a little more misses {_beyond(answer)}; limited by {answer['binding_sentence']}")
+        say(console, f"  a little more misses {_beyond(answer)}; limited by {answer['binding_sentence']}")
     else:
-        console.print("  that is the largest load considered (search.high)", style="yellow")
-    console.print(f"  {answer['at_confidence']:,.4g} {unit} with {answer['confidence']:.0%} confidence")
+        say(console, "  that is the largest load considered (search.high)", style="yellow")
+    say(console, f"  {answer['at_confidence']:,.4g} {unit} with {answer['confidence']:.0%} confidence")
     if not answer["decided"]:
-        console.print("  the last step is within the noise of the replications", style="yellow")
+        say(console, "  the last step is within the noise of the replications", style="yellow")
     _footer(answer, answer["statement"], console)
 
 
@@ -62,27 +62,29 @@ def _beyond(answer: Plain) -> str:
 
 def _cheapest(answer: Plain, console: Console) -> None:
     first, confidence = answer["recommended"], answer["confidence"]
-    console.print(f"{answer['name']}: {answer['model']} for {_load(answer)}, within {_slo(answer)}", style="bold")
-    console.print(
-        f"Take {first['gpus']} x {first['gpu']} as {_fleet(first)}: {confidence:.0%} sure to keep the SLO", style="bold"
+    say(console, f"{answer['name']}: {answer['model']} for {_load(answer)}, within {_slo(answer)}", style="bold")
+    say(
+        console,
+        f"Take {first['gpus']} x {first['gpu']} as {_fleet(first)}: {confidence:.0%} sure to keep the SLO",
+        "bold",
     )
-    console.print(f"  by the model alone {first['nominal_gpus']}; 90 % interval {_range(first['gpus_interval'])} GPUs")
-    console.print(f"  {_money(first)}; {first['price']}")
+    say(console, f"  by the model alone {first['nominal_gpus']}; 90 % interval {_range(first['gpus_interval'])} GPUs")
+    say(console, f"  {_money(first)}; {first['price']}")
     limit = f"{first['objective']} is the closest to its bound, for {first['peak']['binding_sentence']}"
-    console.print(f"  at the peak {_latencies(first['peak'])}, {_kv_peak(first['peak'])}; {limit}")
+    say(console, f"  at the peak {_latencies(first['peak'])}, {_kv_peak(first['peak'])}; {limit}")
     room = room_of(console)
     rows = [_headings(answer), *(_alternative(answer, each) for each in answer["alternatives"])]
     for table in tables_of(rows, {"accelerator", "deployment", "limited by", "why"}, room):
         console.print(table, width=room)
     for gpu, reason in answer["unable"].items():
-        console.print(f"  {gpu}: none keeps the SLO; closest: {reason}", soft_wrap=True)
-    console.print(f"{len(answer['dropped'])} other deployments:")
+        say(console, f"  {gpu}: none keeps the SLO; closest: {reason}")
+    say(console, f"{len(answer['dropped'])} other deployments:")
     for each in answer["dropped"][:_MOST_DROPPED]:
-        console.print(f"  {each['gpu']} {each['label']}: {each['reason']}", soft_wrap=True)
+        say(console, f"  {each['gpu']} {each['label']}: {each['reason']}")
     if len(answer["dropped"]) > _MOST_DROPPED:
-        console.print(f"  ... and {len(answer['dropped']) - _MOST_DROPPED:,} more")
+        say(console, f"  ... and {len(answer['dropped']) - _MOST_DROPPED:,} more")
     if answer["caution"]:
-        console.print(f"  ! {answer['caution']}", style="yellow", soft_wrap=True)
+        say(console, f"  ! {answer['caution']}", style="yellow")
     _footer(answer, first["peak"]["statement"], console)
 
 
@@ -116,7 +118,7 @@ def _pareto(answer: Plain, console: Console) -> None:
     from rich.table import Table
 
     points = answer["points"]
-    console.print(f"{answer['name']}: one replica of each deployment, by requests in flight", style="bold")
+    say(console, f"{answer['name']}: one replica of each deployment, by requests in flight", style="bold")
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("accelerator", "deployment"):
         table.add_column(heading, no_wrap=True)
@@ -134,11 +136,11 @@ def _pareto(answer: Plain, console: Console) -> None:
     for each in points:
         for front, reason in each["dominated"].items():
             name = f"{each['gpu']} {each['label']} at {each['concurrency']}"
-            console.print(f"  {front}: {name}; {reason}", soft_wrap=True)
+            say(console, f"  {front}: {name}; {reason}")
     for name, reason in answer["unable"].items():
-        console.print(f"  {name} cannot be run: {reason}", soft_wrap=True)
+        say(console, f"  {name} cannot be run: {reason}")
     if answer["caution"]:
-        console.print(f"  ! {answer['caution']}", style="yellow", soft_wrap=True)
+        say(console, f"  ! {answer['caution']}", style="yellow")
     _footer(answer, "", console)
 
 
@@ -146,7 +148,7 @@ def _sensitivity(answer: Plain, console: Console) -> None:
     from rich import box
     from rich.table import Table
 
-    console.print(f"{answer['name']}: what its figures depend on", style="bold")
+    say(console, f"{answer['name']}: what its figures depend on", style="bold")
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("output", "path"):
         table.add_column(heading, no_wrap=True)
@@ -158,12 +160,12 @@ def _sensitivity(answer: Plain, console: Console) -> None:
     console.print(table)
     for each in answer["indices"]:
         first, total = (f"{each[kind]:.2f} ({_ends(each[f'{kind}_interval'])})" for kind in ("first", "total"))
-        console.print(f"  variance of {each['output']}: {each['path']} alone {first}, with the others {total}")
+        say(console, f"  variance of {each['output']}: {each['path']} alone {first}, with the others {total}")
     if answer["best"]:
-        console.print(f"As it is, the best is {answer['best']}", style="bold")
+        say(console, f"As it is, the best is {answer['best']}", style="bold")
     for each in answer["switches"]:
         change = f"from {each['before']} to {each['after']}: {each['reason']}"
-        console.print(f"  from {each['path']} = {_digits(each['value'])} on, {change}", soft_wrap=True)
+        say(console, f"  from {each['path']} = {_digits(each['value'])} on, {change}")
     if answer["best"] and not answer["switches"]:
         console.print("  nothing within the ranges changes that")
     _footer(answer, "", console)
@@ -224,7 +226,7 @@ def _latencies(run: Plain) -> str:
 
 def _footer(answer: Plain, statement: str, console: Console) -> None:
     for line in _facts(answer, statement):
-        console.print(line, soft_wrap=True)
+        say(console, line)
 
 
 def _facts(answer: Plain, statement: str) -> Iterator[str]:

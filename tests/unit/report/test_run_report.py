@@ -28,6 +28,7 @@ def test_defaults_are_listed_by_section(result):
     lines = defaults_text(result).splitlines()
     assert lines[0] == "defaults used:"
     assert max(map(len, lines)) <= 110
+    assert max(map(len, defaults_text(result, 60).splitlines())) <= 60
     assert "  deployment.parallelism: dp=1, ep=1, pp=1, tp=1" in lines
     text = " ".join(" ".join(lines).split())
     assert "engine: block_size=16, cache_generated=true" in text
