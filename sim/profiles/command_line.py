@@ -70,10 +70,12 @@ def fields_of(words: str | Sequence[str], table: FlagTable) -> dict[str, Any]:
     for name, value in flags_among(words, table):
         plain = plain_flag(name, table)
         flag = table.by_name.get(spelling(plain))
+        default = table.is_default(plain, _said(name, plain, value))
         if flag is None:
-            _refuse(plain, table)
+            if not default:
+                _refuse(plain, table)
             continue
-        left_out = value in table.missing
+        left_out = default or value in table.missing
         fields = {flag.field: None} if left_out else _fields(flag, name, value, negated=plain != name)
         if any(last.get(other) != needed for other, needed in flag.only_with.items()):
             continue
@@ -82,7 +84,7 @@ def fields_of(words: str | Sequence[str], table: FlagTable) -> dict[str, Any]:
             if found.get(field, (place, None))[0] == place:
                 found.pop(field, None)
         for field, meant in fields.items():
-            if place >= found.get(field, (0, None))[0]:
+            if meant is not None and place >= found.get(field, (0, None))[0]:
                 found[field] = place, meant
         if flag.beside is not None:
             meant = fields[flag.field]
@@ -90,15 +92,21 @@ def fields_of(words: str | Sequence[str], table: FlagTable) -> dict[str, Any]:
     for name, (beside, meant) in paired.items():
         if paired.get(beside, (name, None)) != (name, meant):
             raise ValueError(f"{name}: {beside} has to say the same, since both are one field")
-    return {field: meant for field, (_, meant) in found.items() if meant is not None}
+    return {field: meant for field, (_, meant) in found.items()}
 
 
 def _modelled(words: str | Sequence[str], table: FlagTable) -> Iterator[tuple[ModelledFlag, str, str | None]]:
     """Yield each flag among *words* that a field stands for, as it is written, and its value."""
     for name, value in flags_among(words, table):
-        flag = table.by_name.get(spelling(plain_flag(name, table)))
+        plain = plain_flag(name, table)
+        flag = table.by_name.get(spelling(plain))
         if flag is not None:
-            yield flag, name, value
+            yield flag, name, _said(name, plain, value)
+
+
+def _said(name: str, plain: str, value: str | None) -> str | None:
+    """Return the *value* of the flag *plain*, which is false where *name* is its form with no-."""
+    return "false" if value is None and name.lstrip("-").startswith("no-") and name != plain else value
 
 
 def _without_fields(words: str | Sequence[str], table: FlagTable) -> list[str] | None:

@@ -68,6 +68,11 @@ class FlagTable(Profile):
     missing: tuple[str, ...] = Field((), description="Values that leave a flag as if it were not there.")
     variables: bool = Field(False, description="Variables of the environment, named after the flags, say the same.")
     attached: bool = Field(False, description="The value of a flag of one letter may follow it at once, as in -O3.")
+    defaults: dict[str, tuple[str, ...]] = Field(
+        {},
+        description="Values with which a flag is as if it were not there, to flags that are not modelled otherwise;"
+        " false: its form with no-, too.",
+    )
     irrelevant: dict[str, tuple[str, ...]] = Field(description="Why flags change no figure, to these flags.")
     refused: dict[str, tuple[str, ...]] = Field(description="Why flags are refused, to these flags.")
 
@@ -90,6 +95,14 @@ class FlagTable(Profile):
         """Tell whether a flag is in the table."""
         return spelling(name) in self.by_name or spelling(name) in self.reasons
 
+    def is_default(self, name: str, text: str | None) -> bool:
+        """Tell whether the flag *name* is as if it were not there by its value *text*."""
+        return text is not None and text.lower() in self._defaults.get(spelling(name), ())
+
+    @cached_property
+    def _defaults(self) -> dict[str, tuple[str, ...]]:
+        return {spelling(name): values for name, values in self.defaults.items()}
+
     @cached_property
     def reasons(self) -> dict[str, tuple[bool, str]]:
         """Whether each other flag is refused, and why, by its spelling."""
@@ -109,6 +122,8 @@ class FlagTable(Profile):
         spellings = Counter(spelling(name) for name in self.names)
         if twice := next((name for name, times in spellings.items() if times > 1), None):
             raise ValueError(f"{twice} is there twice")
+        if unknown := next((name for name in self.defaults if not self.has(name)), None):
+            raise ValueError(f"defaults: {unknown} is not among the flags")
         return self
 
 

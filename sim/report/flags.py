@@ -31,6 +31,9 @@ def _table(table: FlagTable) -> Iterator[str]:
     yield f"## `{table.command}` {table.version}\n"
     parts = f"{len(table.modelled)} modelled, {counts[0]} without effect, {counts[1]} refused"
     yield f"{parts}. Source: {table.sources['all']}.\n"
+    if table.defaults:
+        said = ", ".join(f"`{name} {text}`" for name, texts in table.defaults.items() for text in texts)
+        yield f"As if they were not there: {said}.\n"
     yield "| modelled | field |\n|---|---|"
     yield from (f"| {_names(flag.names)} | {_field(flag)} |" for flag in table.modelled)
     for title, group in (("without effect", table.irrelevant), ("refused", table.refused)):
