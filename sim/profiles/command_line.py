@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from sim.errors import ProfileError, did_you_mean
 from sim.profiles.command_words import flags_among, plain_flag
 from sim.profiles.engine import LATEST
+from sim.profiles.flag_values import fields_meant
 from sim.profiles.flags import FlagTable, ModelledFlag, spelling
 from sim.profiles.folders import names
 from sim.profiles.library import load_engine, load_flags
@@ -19,9 +18,6 @@ from sim.yamlfile.document import PathTuple
 
 __all__ = ["fields_of", "ignored", "with_flags"]
 
-_SCALES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-_SWITCHED = {None: True, "true": True, "false": False}
-_SWITCHED_VARIABLE = _SWITCHED | {"1": True, "0": False}
 _SCHEDULER = "engine.scheduler."
 
 
@@ -76,7 +72,7 @@ def fields_of(words: str | Sequence[str], table: FlagTable) -> dict[str, Any]:
                 _refuse(plain, table)
             continue
         left_out = default or value in table.missing
-        fields = {flag.field: None} if left_out else _fields(flag, name, value, negated=plain != name)
+        fields = {flag.field: None} if left_out else fields_meant(flag, name, value, negated=plain != name)
         if any(last.get(other) != needed for other, needed in flag.only_with.items()):
             continue
         place = table.modelled.index(flag)
@@ -214,54 +210,3 @@ def _of_another(name: str, table: FlagTable) -> str:
     here = f", here {' or '.join(own)}" if own else ""
     whose = " and ".join(f"{other.name}'s" for other in owners)
     return f": it is {whose}{here}"
-
-
-def _fields(flag: ModelledFlag, name: str, text: str | None, *, negated: bool) -> dict[str, Any]:
-    """Return the fields that *flag* stands for; None for one that is left out."""
-    if text is not None and text in flag.instead:
-        return flag.instead[text]
-    if text is not None and text in flag.refused:
-        raise ValueError(f"{name} {text} is refused: {flag.refused[text]}")
-    if flag.write and text not in (flag.values or {}):
-        raise ValueError(f"{name}: write {flag.field}, {flag.write}")
-    meant = _meant(flag, name, text, negated=negated)
-    if flag.alone is not None and len(meant) == 1:
-        return {flag.alone: meant[0]}
-    return {flag.field: meant}
-
-
-def _meant(flag: ModelledFlag, name: str, text: str | None, *, negated: bool) -> Any:
-    """Return what the field of *flag* becomes; None where it is left out."""
-    if flag.on is not None:
-        switches = _SWITCHED if name.startswith("-") else _SWITCHED_VARIABLE
-        switched = switches.get(text if text is None else text.lower())
-        if switched is None or (negated and text is not None):
-            raise ValueError(f"{name} takes no value {text!r}")
-        meant = flag.on if switched and not negated else flag.off
-        if meant is None:
-            raise ValueError(f"{name}: it cannot be turned off here")
-        return meant
-    if text is None or negated:
-        raise ValueError(f"{name}: a value is missing" if not negated else f"{name}: it cannot be turned off")
-    if flag.many:
-        return [_number(part, counts=False) for part in re.split(r"[\s,]+", text.strip("[] "))]
-    if flag.values is None:
-        return _number(text, counts=flag.counts)
-    if text not in flag.values:
-        known = ", ".join(flag.values)
-        raise ValueError(f"{name}: {text!r} is not modelled; known are {known}{did_you_mean(text, flag.values)}")
-    return flag.values[text]
-
-
-def _number(text: str, *, counts: bool) -> Any:
-    """Return *text* as the number that it is, else as it is."""
-    if counts and (scaled := re.fullmatch(r"(\d+)(\.\d+)?([kmgtKMGT])", text)):
-        whole, part, scale = scaled.groups()
-        if part is None or scale.islower():
-            return int(Decimal(whole + (part or "")) * _SCALES[scale])
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

@@ -269,7 +269,7 @@ def test_words_that_an_engine_would_not_take_are_refused(flags, message):
         ("llama-cpp", "-no-kvu", {"engine.scheduler.unified": False}),
         ("tgi", "--sharded true --num-shard 2 --speculate 0", {"deployment.parallelism.tp": 2}),
         ("tgi", "--num-shard 2 --sharded true", {"deployment.parallelism.tp": 2}),
-        ("tgi", "--num-shard 2 --sharded false", {"deployment.parallelism.tp": 1}),
+        ("tgi", "--num-shard 2 --sharded false", {"deployment.parallelism.tp": 2}),
         ("tgi", "--sharded false", {"deployment.parallelism.tp": 1}),
         ("tgi", "--quantize fp8 --dtype bfloat16", {"deployment.quantization.weights": "fp8"}),
         ("tgi", "--dtype bfloat16 --quantize fp8", {"deployment.quantization.weights": "fp8"}),
