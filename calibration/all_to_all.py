@@ -145,6 +145,7 @@ def _called_by(name: str, backend: str, dispatched: str, folder: Path) -> dict[s
         "name": name,
         "sources": {"all": f"{_SOURCE}: moe_a2a ({backend}); low latency and several nodes as of deepep"},
         "notes": "Timed without a CUDA graph, as prompts run: with the engine's copies and its wait for the counts.",
+        "several_nodes_of": plain["name"],
         "low_latency": plain["low_latency"],
         "high_throughput": plain["high_throughput"] | {1: eager[_FIRST]},
         "accelerators": own,

@@ -15,6 +15,7 @@ from calibration.fitting.points import points_of
 from calibration.leave_out import errors_with
 from calibration.recipes import Recipe, by_engine, chosen, drawn, order
 from calibration.serving_cases import ServingCase, read_serving_cases
+from sim.commandline import guarded
 from sim.profiles.calibrated_engine import EngineConstants
 
 __all__ = ["main"]
@@ -44,8 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("cases", type=Path)
     parser.add_argument("--engine", action="append", help="only these")
     options = parser.parse_args(arguments)
-    cases = list(read_serving_cases(options.cases, None, {}))
-    for recipes in by_engine(options.engine).values():
+    return guarded(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    engines, cases = by_engine(options.engine), list(read_serving_cases(options.cases, None, {}))
+    for recipes in engines.values():
         for line in _lines(recipes, cases):
             sys.stdout.write(line + "\n")
             sys.stdout.flush()

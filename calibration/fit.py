@@ -102,11 +102,11 @@ class Outcome:
 
     def as_yaml(self, name: str) -> str:
         """Return the calibrated profile *name* with this fit as its only entry."""
-        return profile_yaml(name, [self.published], self.fitted.constants.fit.source)
+        return profile_yaml(name, [self.published], self.fitted.constants.fit.source, self.engine)
 
 
-def profile_yaml(name: str, entries: Sequence[EngineConstants], source: str) -> str:
-    """Return the calibrated profile of an engine, one line a constant."""
+def profile_yaml(name: str, entries: Sequence[EngineConstants], source: str, engine: str | None = None) -> str:
+    """Return the calibrated profile of an engine, by default the one called *name*, one line a constant."""
     from ruamel.yaml import YAML
     from ruamel.yaml.comments import CommentedMap
 
@@ -120,7 +120,8 @@ def profile_yaml(name: str, entries: Sequence[EngineConstants], source: str) -> 
         for constant, row in each.get("correlations", {}).items():
             each["correlations"][constant] = CommentedMap(row)
             each["correlations"][constant].fa.set_flow_style()
-    yaml.dump({"name": name, "sources": {"all": source}, "entries": dumped}, stream)
+    of = {} if engine is None else {"engine": engine}
+    yaml.dump({"name": name, "sources": {"all": source}, **of, "entries": dumped}, stream)
     return stream.getvalue()
 
 

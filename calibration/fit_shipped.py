@@ -20,6 +20,7 @@ from calibration.fitting.priors import priors_for
 from calibration.leave_out import Errors, leave_one_model_out
 from calibration.recipes import Recipe, by_engine, chosen, drawn, end, order
 from calibration.serving_cases import ServingCase, read_serving_cases
+from sim.commandline import guarded
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import EngineConstants
 from sim.profiles.library import load_calibrated_engine
@@ -89,6 +90,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--engine", action="append", help="only these")
     parser.add_argument("--entry", action="append", metavar="SINCE:GPU", help="only these, and keep the shipped others")
     options = parser.parse_args(arguments)
+    return guarded(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
     cases = list(read_serving_cases(options.cases, None, {}))
     digest = hashlib.sha256(options.cases.read_bytes()).hexdigest()[:12]
     source = f"serving runs of {options.cases.name} (sha256 {digest}); each row there names its publication"

@@ -13,6 +13,7 @@ from calibration.case_names import gpu_of, version_of
 from calibration.fitting.priors import FACTORS_DEVIATION
 from calibration.memory_cases import NotModelledError
 from calibration.serving_cases import ServingCase
+from sim.errors import UserError, did_you_mean
 from sim.profiles.calibrated_engine import ConstantName
 
 __all__ = ["RECIPES", "Recipe", "by_engine", "chosen", "drawn", "end", "order"]
@@ -173,7 +174,11 @@ def _hash(case: ServingCase) -> str:
 
 
 def by_engine(chosen_engines: Sequence[str] | None) -> dict[str, list[Recipe]]:
-    """Return the recipes of *chosen_engines*, or of all, by engine."""
+    """Return the recipes of *chosen_engines*, or of all, by engine; raise `UserError` for one that has none."""
+    known = {recipe.engine for recipe in RECIPES}
+    for name in chosen_engines or ():
+        if name not in known:
+            raise UserError(f"--engine {name}: no runs of it are fitted{did_you_mean(name, known)}")
     recipes: dict[str, list[Recipe]] = defaultdict(list)
     for recipe in RECIPES:
         if not chosen_engines or recipe.engine in chosen_engines:

@@ -11,6 +11,7 @@ from calibration.anomalies import anomaly_of
 from calibration.serving_cases import read_serving_cases
 from calibration.uncertainty import Observed, as_yaml, coverage, error_table, half_of, observed_in
 from calibration.validate_serving import predict_all
+from sim.commandline import guarded
 from sim.wholefile import write_whole
 
 __all__ = ["coverage_lines", "main"]
@@ -35,6 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("cases", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args(arguments)
+    return guarded(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
     cases = [case for case in read_serving_cases(options.cases, None, {"mode": "agg"}) if anomaly_of(case) is None]
     runs = list(observed_in(cases, predict_all(cases)))
     write_whole(options.output, as_yaml(error_table(runs)).encode())

@@ -8,12 +8,12 @@ import io
 import keyword
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 from sim.errors import SimError, UserError
 
-__all__ = ["execute"]
+__all__ = ["execute", "guarded"]
 
 INTERRUPTED = 130
 
@@ -37,16 +37,16 @@ def execute(
     options = argparse.Namespace()
     try:
         options = _options(package, commands, description, arguments)
-        return _status_of(options)
+        return guarded(lambda: options.run(options))
     except KeyboardInterrupt:
         sys.stderr.write(_stopped(options))
         return INTERRUPTED
 
 
-def _status_of(options: argparse.Namespace) -> int:
-    """Run the command of *options*; whatever it fails of is one line on standard error."""
+def guarded(command: Callable[[], int]) -> int:
+    """Return the exit status of *command*; whatever it fails of is one line on standard error."""
     try:
-        status: int = options.run(options)
+        status = command()
         sys.stdout.flush()
     except SimError as error:
         sys.stderr.write(f"error: {error}\n")

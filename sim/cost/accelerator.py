@@ -154,12 +154,6 @@ class Accelerator:
         return self.hardware.processors or _PROCESSORS
 
     @property
-    def joined(self) -> int:
-        """Accelerators that an own link can join: those of a node, or of a whole rack."""
-        link = self.hardware.interconnect
-        return (link.joins if link is not None else None) or self.hardware.gpus_per_node
-
-    @property
     def _sixteen_bits(self) -> str:
         return next((dtype for dtype in (*_SIXTEEN_BITS, "fp32") if dtype in self.hardware.peak_flops), "bf16")
 
@@ -188,7 +182,7 @@ class Accelerator:
     def _linked(self, ranks: int) -> Link | None:
         """Return the accelerators' own link if it joins *ranks*."""
         link = self.hardware.interconnect
-        return link if link is not None and ranks <= self.joined else None
+        return link if link is not None and ranks <= self.hardware.joined else None
 
     def _through_host(self, ranks: int) -> bool:
         """Tell whether *ranks* of a node meet on PCIe, unless they do so in the benchmark of their own constants."""

@@ -52,7 +52,7 @@ def exchanges_of(
     """Carry tokens in the type in which the experts multiply: 8 bits for weights of 8 bits, else 16."""
     parallel, accelerator = plan.parallelism, plan.accelerator
     ranks = parallel.tp * parallel.dp
-    reach = Reach.even(mlp.top_k, parallel.ep, -(-ranks // accelerator.joined))
+    reach = Reach.even(mlp.top_k, parallel.ep, -(-ranks // accelerator.hardware.joined))
     if load is not None:
         nodes = load.nodes_per_token if reach.all_nodes > 1 else 1.0
         reach = replace(reach, ranks=load.ranks_per_token, nodes=nodes)

@@ -49,6 +49,9 @@ class AllToAllCalibration(Profile):
 
     low_latency: dict[int, ExchangeConstants] = Field({}, description="As of an accelerator.")
     high_throughput: dict[int, ExchangeConstants] = Field(min_length=1, description="As of an accelerator.")
+    several_nodes_of: str | None = Field(
+        None, description="Library whose times it has over several nodes; missing: its own were measured."
+    )
     accelerators: dict[str, _Modes] = Field({}, description="Own constants of some; what they lack is as above.")
 
     def tables(self, mode: Mode, accelerator: str) -> dict[int, ExchangeConstants]:

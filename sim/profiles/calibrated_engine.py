@@ -90,6 +90,7 @@ class EngineCalibration(Profile):
     """All fitted constants of one engine."""
 
     aliases: tuple[str, ...] = ()
+    engine: str | None = Field(None, description="Engine whose runs these were; missing: that of the same name.")
     entries: tuple[EngineConstants, ...] = Field(min_length=1, description="By versions and accelerators.")
 
     def of(self, version: str, hardware: Hardware) -> EngineConstants | None:

@@ -59,6 +59,11 @@ class Hardware(Profile):
     )
     gpus_per_node: int = Field(8, ge=1, description="Accelerators of a typical node.")
 
+    @property
+    def joined(self) -> int:
+        """Accelerators that an own link can join: those of a node, or of a whole rack."""
+        return (self.interconnect.joins if self.interconnect is not None else None) or self.gpus_per_node
+
     def over_pcie(self) -> Hardware:
         """Return it without a bridge and without peer-to-peer access: messages pass through the host's memory."""
         return self.model_copy(update={"interconnect": None, "peer_to_peer": False})

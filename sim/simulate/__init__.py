@@ -19,6 +19,7 @@ from sim.metrics.rows import RequestRows, StrideRows
 from sim.metrics.summary import Summary, summarise
 from sim.metrics.transfers import TransferRows
 from sim.simulate.bare_bounds import bare_bound_warnings
+from sim.simulate.borrowed import borrowed_warnings
 from sim.simulate.bunches import bunch_warnings
 from sim.simulate.disaggregation import decided
 from sim.simulate.idle import idle_warnings, refuse_idle_admission
@@ -110,6 +111,7 @@ def simulate(
         warnings=(
             *traffic.warnings,
             *bare_bound_warnings(experiment),
+            *borrowed_warnings(pools),
             *idle_warnings(experiment, pools, traffic),
             *bunch_warnings(experiment, traffic, requests),
             *capacity_warnings(pools, contexts, strides),

@@ -30,13 +30,16 @@ def draft_of(experiment: Experiment, model: Model, flags: Flags) -> Draft | None
     ranks = _ranks(experiment)
     try:
         draft = speculative.draft(model, quantization, lambda name: load_model(name, beside))
-        return draft and replace(draft, tp=ranks)
     except ConfigError as problem:
         raise experiment.error("engine.speculative.kind", problem.message) from None
     except ProfileError as problem:
         if problem.file is not None:
             raise
         raise experiment.error("engine.speculative.model", problem.message) from None
+    if draft is None and ranks is not None:
+        unused = f"is of no use with {speculative.kind}: no model drafts"
+        raise experiment.error("engine.speculative.draft_tensor_parallel_size", unused)
+    return draft and replace(draft, tp=ranks)
 
 
 def _ranks(experiment: Experiment) -> int | None:

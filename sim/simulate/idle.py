@@ -39,6 +39,7 @@ def idle_warnings(experiment: Experiment, pools: Sequence[ReadyPool], traffic: T
     for pool in pools:
         yield from _flags(pool.experiment)
         yield from _graphs(pool.experiment)
+        yield from _exchange(pool.experiment)
     comes_and_goes = experiment.failures is not None or any(pool.experiment.autoscaler is not None for pool in pools)
     if experiment.lifecycle.model_fields_set and not comes_and_goes:
         yield "lifecycle has no effect: without autoscaler or failures no replica starts or stops"
@@ -64,6 +65,14 @@ def _graphs(experiment: Experiment) -> Iterator[str]:
         yield "engine.max_captured_batch takes memory only: the affine cost model knows no host"
     if experiment.engine.graph_padding and experiment.cost_model.kind == "affine":
         yield "engine.graph_padding plays no part: the affine cost model knows no graphs"
+
+
+def _exchange(experiment: Experiment) -> Iterator[str]:
+    """Say so where no token has to be carried to its experts."""
+    if experiment.engine.all_to_all is not None and experiment.deployment.parallelism.dp == 1:
+        yield "engine.all_to_all has no effect without attention data parallelism: deployment.parallelism.dp is 1"
+    elif experiment.engine.all_to_all is not None and experiment.cost_model.kind == "affine":
+        yield "engine.all_to_all has no effect: the affine cost model knows no experts"
 
 
 def _structured(experiment: Experiment, traffic: Traffic) -> Iterator[str]:

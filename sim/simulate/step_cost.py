@@ -52,7 +52,8 @@ def step_cost(
     )
     engine = load_engine(experiment.engine.kind, beside)
     roofline = _factored(experiment.cost_model, constants, engine.behind or engine.name)
-    mixture, library, structure = _mixture(experiment, model), _library(experiment), structure_of(experiment, version)
+    mixture, library = _mixture(experiment, model), _library(experiment, model)
+    structure = structure_of(experiment, version)
     quantization, parallelism = version.multiplied_on(hardware, deployment.quantization), deployment.parallelism
     try:
         return roofline.build(
@@ -78,10 +79,12 @@ def step_cost(
         raise experiment.error(problem.path or "moe", problem.message) from None
 
 
-def _library(experiment: Experiment) -> Library | None:
+def _library(experiment: Experiment, model: Model) -> Library | None:
     chosen, beside = experiment.engine.all_to_all, experiment.folder
     if chosen is None:
         return None
+    if not _has_experts(model):
+        raise experiment.error("engine.all_to_all", f"{model.name} has no routed experts")
     library = named(experiment, "engine.all_to_all.library", lambda: load_all_to_all(chosen.library, beside))
     return Library(library, chosen.mode)
 
@@ -89,9 +92,13 @@ def _library(experiment: Experiment) -> Library | None:
 def _mixture(experiment: Experiment, model: Model) -> Mixture | None:
     if experiment.moe is None:
         return None
-    if not any(isinstance(kind.mlp, MoeMlp) for kind in model.layers):
+    if not _has_experts(model):
         raise experiment.error("moe", f"{model.name} has no routed experts")
     return experiment.moe.beside(experiment.folder)
+
+
+def _has_experts(model: Model) -> bool:
+    return any(isinstance(kind.mlp, MoeMlp) for kind in model.layers)
 
 
 def _factored(cost_model: Roofline, constants: EngineConstants | None, kernels: str) -> Roofline:
