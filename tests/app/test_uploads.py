@@ -38,7 +38,7 @@ def test_a_bad_trace_is_a_message_and_changes_nothing(content):
 
 
 def test_a_search_is_stopped_and_started_again():
-    page = opened(page="plan", settle=False, search__replications="9")
+    page = opened(page="plan", settle=False, workload__num_requests="10000")  # a quarter of a minute
     next(button for button in page.button if button.label == "Stop").click()
     settled(page.run())
     assert page.warning[0].value == "Stopped before it was done."
