@@ -26,6 +26,7 @@ from sim.cluster.recovery import begin_again
 from sim.cluster.replica import Replica
 from sim.cluster.reports import Reports
 from sim.cluster.scaling import Scaling
+from sim.cluster.ties import Ties
 from sim.failures import Failures, Topology
 from sim.metrics.instances import InstanceLog, InstanceRows
 from sim.metrics.rows import StrideRows
@@ -207,25 +208,15 @@ class Cluster:
         self, pool: Pool, index: int, kind: type[R], meter: Meter | None, placed: Rebalanced | None
     ) -> R:
         engine, fleet, stages = pool.engine, self._fleets[pool.service, pool.role], self._stages.get(pool.service)
-        return kind(
-            self._env,
-            index,
-            engine.scheduler,
-            placed or engine.cost,
-            engine.kv_cache(),
-            engine.running(),
-            self._log,
-            max_model_len=engine.max_model_len,
-            by_iteration=bool(engine.single_steps),
-            timeouts=engine.timeouts,
+        ties = Ties(
             more_to_come=lambda: self._client.next_s < math.inf,
             on_done=self._ended,
             on_change=fleet.changed if fleet.watches_engines else None,
             on_load=None if stages is None else stages.reserved,
             lends=pool.role == "prefill",
             meter=meter,
-            compile_s=engine.compile_s,
         )
+        return kind(self._env, index, engine, placed or engine.cost, self._log, ties)
 
     def _await_arrival(self) -> None:
         """Be there when the client sends next; an answer may have brought that forward."""

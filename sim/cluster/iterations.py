@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
 from sim.batch import Batch, Blocked, Chunk
 from sim.cluster.clock import Clock
 from sim.cluster.emissions import Emissions
+from sim.cluster.engine import Engine
 from sim.cluster.rebalanced import Rebalanced
 from sim.cluster.stride import ListedStride, Stride
+from sim.cluster.ties import Ties
 from sim.cost import Pace, StepCost
-from sim.kv import KvCache
 from sim.metrics.stride_log import StrideLog
 from sim.request import Request, Status
-from sim.scheduler import Decision, Queue, Running, Scheduler, Speculating, State
-
-if TYPE_CHECKING:
-    from sim.cluster.meter import Meter
+from sim.scheduler import Decision, Queue, Speculating, State
 
 __all__ = ["Iterations"]
 
@@ -31,12 +28,8 @@ class Iterations:
     ----------
     index
         Number of the replica, from 0.
-    by_iteration
-        Step every iteration by itself instead of in strides.
-    on_change
-        Called with *index* where an iteration begins or ends; None: nobody cares.
-    meter
-        Counts what an autoscaler wants to know; None: there is none.
+    cost
+        What its iterations cost: the *engine*'s own, or what rebalancing makes of it.
 
     Attributes
     ----------
@@ -44,28 +37,15 @@ class Iterations:
         As in `sim.router.Load`.
     """
 
-    def __init__(
-        self,
-        env: Clock,
-        index: int,
-        scheduler: Scheduler,
-        cost: StepCost,
-        kv: KvCache,
-        running: Running,
-        log: StrideLog,
-        *,
-        by_iteration: bool,
-        on_change: Callable[[int], None] | None = None,
-        meter: Meter | None = None,
-    ) -> None:
+    def __init__(self, env: Clock, index: int, engine: Engine, cost: StepCost, log: StrideLog, ties: Ties) -> None:
         self.index = index
         self.pending_tokens = 0
-        self._env, self._scheduler, self._cost, self._kv, self._log = env, scheduler, cost, kv, log
+        self._env, self._scheduler, self._cost, self._log = env, engine.scheduler, cost, log
+        self._kv, self._running = engine.kv_cache(), engine.running()
         self._placed = cost if isinstance(cost, Rebalanced) else None
-        self._by_iteration, self._on_change, self._meter = by_iteration, on_change, meter
-        self._running = running
-        self._state = State(Queue(scheduler.order), running, kv, scheduler.notes())
-        kv.settle = running.settle
+        self._by_iteration, self._on_change, self._meter = bool(engine.single_steps), ties.on_change, ties.meter
+        self._state = State(Queue(self._scheduler.order), self._running, self._kv, self._scheduler.notes())
+        self._kv.settle = self._running.settle
         self._emissions = Emissions()
         self._stride: Stride | None = None
         self._slowdown = 1.0

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from sim.batch import Blocked
 from sim.cluster.clock import ARRIVALS, Clock, Moment
-from sim.cluster.deadlines import Deadlines, Timeouts
+from sim.cluster.deadlines import Deadlines
+from sim.cluster.engine import Engine
 from sim.cluster.grammars import Grammars
 from sim.cluster.stride import Stride
+from sim.cluster.ties import Ties
 from sim.cluster.turns import Turns
 from sim.cost import StepCost
-from sim.kv import KvCache
 from sim.metrics.stride_log import StrideLog
 from sim.request import Request, Status
-from sim.scheduler import Running, Scheduler
-
-if TYPE_CHECKING:
-    from sim.cluster.meter import Meter
 
 __all__ = ["Replica"]
 
@@ -27,80 +22,20 @@ __all__ = ["Replica"]
 class Replica(Turns):
     """An engine that serves requests: a queue, a scheduler, a KV cache and the cost of its iterations.
 
-    Parameters
-    ----------
-    index
-        Number of the replica, from 0.
-    max_model_len
-        Longest sequence that the engine accepts, answer included [tokens].
-    by_iteration
-        Step every iteration by itself instead of in strides.
-    timeouts
-        After how long the engine gives requests up.
-    more_to_come
-        Tells whether any arrival is scheduled.
-    on_done
-        Called with every request that completes, is rejected or fails.
-    on_change
-        Called with *index* where an iteration begins or ends; None: nobody cares.
-    on_load
-        Called with a request that has got blocks for KV from another replica, and for how many tokens; `loaded` is to
-        be called when it is there.
-    lends
-        Blocks of a finished request are held until `take_back` is called: their KV is sent to another replica.
-    meter
-        Counts what an autoscaler wants to know; None: there is none.
-    compile_s
-        How long the grammar of an answer is compiled where it is new [s].
-
     Attributes
     ----------
     outstanding, outstanding_tokens, pending_tokens
         As in `sim.router.Load`.
     """
 
-    def __init__(
-        self,
-        env: Clock,
-        index: int,
-        scheduler: Scheduler,
-        cost: StepCost,
-        kv: KvCache,
-        running: Running,
-        log: StrideLog,
-        *,
-        max_model_len: int,
-        by_iteration: bool,
-        timeouts: Timeouts,
-        more_to_come: Callable[[], bool],
-        on_done: Callable[[Request], None],
-        on_change: Callable[[int], None] | None = None,
-        on_load: Callable[[Request, int], None] | None = None,
-        lends: bool = False,
-        meter: Meter | None = None,
-        compile_s: float = 0.0,
-    ) -> None:
-        super().__init__(
-            env,
-            index,
-            scheduler,
-            cost,
-            kv,
-            running,
-            log,
-            by_iteration=by_iteration,
-            more_to_come=more_to_come,
-            on_change=on_change,
-            on_load=on_load,
-            lends=lends,
-            meter=meter,
-        )
+    def __init__(self, env: Clock, index: int, engine: Engine, cost: StepCost, log: StrideLog, ties: Ties) -> None:
+        super().__init__(env, index, engine, cost, log, ties)
         self.outstanding = self.outstanding_tokens = 0
-        self._max_model_len, self._on_done = max_model_len, on_done
-        self._deadlines = Deadlines(env, timeouts, self.give_up)
+        self._max_model_len, self._on_done = engine.max_model_len, ties.on_done
+        self._deadlines = Deadlines(env, engine.timeouts, self.give_up)
         self._serving: dict[Request, None] = {}
         self._lost = False
-        self._grammars = Grammars(compile_s)
+        self._grammars = Grammars(engine.compile_s)
 
     @property
     def waiting(self) -> int:

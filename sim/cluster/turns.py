@@ -2,62 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 from simpy import Event
 
 from sim.cluster.clock import BEGINNINGS, ENDS, Clock, Moment
+from sim.cluster.engine import Engine
 from sim.cluster.iterations import Iterations
 from sim.cluster.rebalanced import Rebalanced
 from sim.cluster.stride import Stride
+from sim.cluster.ties import Ties
 from sim.cost import StepCost
-from sim.kv import KvCache
 from sim.metrics.stride_log import StrideLog
 from sim.request import Request, Status
-from sim.scheduler import Decision, Running, Scheduler
-
-if TYPE_CHECKING:
-    from sim.cluster.meter import Meter
+from sim.scheduler import Decision
 
 __all__ = ["Turns"]
 
 
 class Turns(Iterations):
-    """Begins an iteration where there is something to compute, and ends it; a stride is cut where something happens.
+    """Begins an iteration where there is something to compute, and ends it; a stride is cut where something happens."""
 
-    Parameters
-    ----------
-    more_to_come
-        Tells whether any arrival is scheduled.
-    on_load
-        Called with a request that has got blocks for KV from another replica, and for how many tokens; `loaded` is to
-        be called when it is there.
-    lends
-        Blocks of a finished request are held until `take_back` is called: their KV is sent to another replica.
-    """
-
-    def __init__(
-        self,
-        env: Clock,
-        index: int,
-        scheduler: Scheduler,
-        cost: StepCost,
-        kv: KvCache,
-        running: Running,
-        log: StrideLog,
-        *,
-        by_iteration: bool,
-        more_to_come: Callable[[], bool],
-        on_change: Callable[[int], None] | None = None,
-        on_load: Callable[[Request, int], None] | None = None,
-        lends: bool = False,
-        meter: Meter | None = None,
-    ) -> None:
-        super().__init__(
-            env, index, scheduler, cost, kv, running, log, by_iteration=by_iteration, on_change=on_change, meter=meter
-        )
-        self._more_to_come, self._on_load, self._lends = more_to_come, on_load, lends
+    def __init__(self, env: Clock, index: int, engine: Engine, cost: StepCost, log: StrideLog, ties: Ties) -> None:
+        super().__init__(env, index, engine, cost, log, ties)
+        self._more_to_come, self._on_load, self._lends = ties.more_to_come, ties.on_load, ties.lends
         self._next = Moment.unset(env, index)
         self._leaving: list[Request] = []  # given up while running: they leave when the stride ends
         self._moved: list[Request] = []  # their KV has come or gone, as is seen when the next iteration begins

@@ -46,10 +46,8 @@ def kv_use_of(
     pools: Sequence[PoolContext], requests: RequestRows, strides: StrideRows, duration_s: float
 ) -> KvUse:
     """Return how a run of *duration_s* [s] used the KV cache."""
-    block_size, kv_blocks = (
-        of_replicas(pools, lambda pool: pool.block_size),
-        of_replicas(pools, lambda pool: pool.kv_blocks),
-    )
+    block_size = of_replicas(pools, lambda pool: pool.block_size)
+    kv_blocks = of_replicas(pools, lambda pool: pool.kv_blocks)
     pieces = strides.pieces()
     held = sum(_held(piece, block_size[piece.replica]) for piece in pieces)
     room = sum(pool.kv_blocks * pool.serving(duration_s) for pool in pools)

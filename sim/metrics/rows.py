@@ -184,7 +184,6 @@ class StrideRows:
         columns: dict[str, Any] = {name: kept(self, name)[chosen] for name in COLUMNS}
         return StrideRows(**columns, odd_gaps_s=_NO_TIMES, odd_gap_counts=_NO_NUMBERS)
 
-
     def pieces(self) -> list[StrideRows]:
         """Return the rows, some after the other: what is computed of all at once takes many times their memory."""
         columns = [pieces(self, name) for name in COLUMNS]

@@ -33,7 +33,7 @@ __all__ = ["Played", "ReadyPool", "Result", "Setup", "play", "prepare", "ready_p
 
 
 _LARGE = 100_000
-_MOST_DRAFTED = 2**26
+_MOST_DRAFTED = 2**26  # tokens of a request, for each of which a number is drawn: half a gigabyte
 
 
 class Played(NamedTuple):
