@@ -64,7 +64,7 @@ def test_continuous_batching_beats_static_batches():
 def test_a_watermark_prevents_preemptions():
     none, two, five, ten, fifteen = summaries("watermark")
     preemptions = [point["preemptions"] for point in (none, two, five)]
-    assert preemptions == pytest.approx([1065, 400, 187], rel=0.15)
+    assert preemptions == pytest.approx([1065, 400, 187], rel=0.1)
     assert all(100 < point["preemptions"] < preemptions[2] for point in (ten, fifteen))
     assert five["output_throughput"] / none["output_throughput"] == pytest.approx(12167 / 11582, rel=0.02)
     assert five["output_throughput"] > ten["output_throughput"] > fifteen["output_throughput"]
@@ -83,7 +83,8 @@ def test_larger_chunks_trade_gaps_for_the_first_token():
 def test_engines_at_100_users():
     vllm, *others, llama_cpp, ollama = [point["output_throughput"] for point in summaries("engines_at_100")]
     assert others == pytest.approx([vllm] * 3, rel=0.25)
-    assert 10 < vllm / llama_cpp < 50, "published 35 times"
+    assert 10_000 < vllm < 16_000
+    assert 10 < vllm / llama_cpp < 40, "published 35 times"
     assert llama_cpp > ollama
 
 
@@ -162,7 +163,7 @@ def test_drafts_help_few_users_more_than_many():
     assert gain[0] == pytest.approx(1.27, rel=0.05)
     assert gain[1] == pytest.approx(1.15, rel=0.05)
     assert 1 < gain[2] < 1.4
-    assert [point["mean_itl_ms"] for point in points[1:4:2]] == pytest.approx([5.52, 22.6], rel=0.06)
+    assert [point["mean_itl_ms"] for point in points[1:4:2]] == pytest.approx([5.52, 22.6], rel=0.05)
 
 
 def test_a_trained_layer_drafts_best_at_low_rates():
@@ -175,7 +176,10 @@ def test_a_trained_layer_drafts_best_at_low_rates():
 
 
 def test_drafts_from_the_prompt_help_few_users():
-    """Published: 1.35 and 1.95 times with few users, and 5 % less than 37.3 requests/s where the machine is full."""
+    """Published: 1.35 and 1.95 times with few users, and 5 % less than 37.3 requests/s where the machine is full.
+
+    How often one is found (`found`) was so chosen that few users gain as much, so that these gains are no test of it.
+    """
     few, some, many, full, full_drafts = summaries("ngram")
     gains = [point["output_throughput"] / few["output_throughput"] for point in (some, many)]
     assert gains == pytest.approx([1.35, 1.95], rel=0.02)
@@ -289,6 +293,6 @@ def test_overlapping_halves_pay_from_some_hundred_sequences_on():
     for number in (32, 64, 128, 256):
         batch = Batch(decodes=number, decode_context_tokens=number * 2050, sampled=number)
         gains.append(off.engine.cost.pace(batch).first_s / on.engine.cost.pace(batch).first_s - 1)
-    assert gains[0] == pytest.approx(-0.27, abs=0.07)
+    assert gains[0] == pytest.approx(-0.33, abs=0.03)  # published -0.27
     assert gains[1] < 0 < gains[2] < gains[3]
-    assert gains[3] == pytest.approx(0.255, abs=0.05)
+    assert gains[3] == pytest.approx(0.255, abs=0.05)  # what `SLOWED` was fitted to

@@ -56,27 +56,30 @@ def _medians(found):
     ids=["hopper", "blackwell", "racks"],
 )
 def test_the_penalty_of_a_skew_by_expert_parallelism(systems):
-    """Published medians: 1.22 to 1.58 above 512 tokens, below 1 under."""
+    """Published medians: 1.02 to 1.69 above 512 tokens (64 to 256 ranks included), 0.90 to 1.003 under."""
     medians = _medians([penalty for pair in systems.items() for penalty in _penalties(*pair)])
-    assert (medians.predicted / medians.measured).tolist() == pytest.approx([1.0] * len(medians), abs=0.2)
+    assert (medians.predicted / medians.measured).tolist() == pytest.approx([1.0] * len(medians), abs=0.15)
+    assert (medians.xs(key=True, level="many").measured > 1).all()
+    assert (medians.xs(key=False, level="many").measured < 1.01).all()
     some_ranks = medians.drop(index=pd.Interval(64, 256), level="wide")
     assert (some_ranks.xs(key=True, level="many").predicted > 1.1).all()
     assert (some_ranks.xs(key=False, level="many").predicted < 1.01).all()
 
 
-def _same(shipped, again):
+def _same(shipped, again, most):
     assert shipped.dispatch.link.value == pytest.approx(again["dispatch"]["link"]["value"], rel=0.01)
     assert shipped.fit.sha256 == again["fit"]["sha256"]
-    assert shipped.fit.median_error <= 0.13
+    assert shipped.fit.median_error <= most
 
 
 @pytest.mark.parametrize("library", all_to_all.LIBRARIES)
 def test_the_constants_of_libraries_are_those_of_their_tables(library):
-    """Held out, by library, mode and topology: medians of at most 13 % (vLLM on H100 12.7, low latency GB200 12.2)."""
+    """Held out, by library, mode and topology: medians of at most 12.5 % (GB200 12.2; vLLM on H100 12.7)."""
+    most = 0.13 if library == "deepep-vllm" else 0.125
     shipped, fitted = load_all_to_all(library), all_to_all.fit(KERNELS, library)
     for mode in ("low_latency", "high_throughput"):
         for nodes, constants in getattr(shipped, mode).items():
-            _same(constants, fitted[mode][nodes])
+            _same(constants, fitted[mode][nodes], most)
         for name, own in shipped.accelerators.items():
             for nodes, constants in getattr(own, mode).items():
-                _same(constants, fitted["accelerators"][name][mode][nodes])
+                _same(constants, fitted["accelerators"][name][mode][nodes], most)
