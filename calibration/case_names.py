@@ -82,7 +82,7 @@ _BY_DATE = {
         ("2026-04", "0.18"),
     ),
     "sglang": (("2025-10", "0.5.5"), ("2026-02", "0.5.9")),
-    "tensorrt-llm": (("2024", "0.11"), ("2025", "1.0"), ("2025-11", "1.1"), ("2026-01", "1.2")),
+    "tensorrt-llm": (("2024", "0.11"), ("2025-09", "1.0"), ("2025-11", "1.1"), ("2026-01", "1.2")),
 }
 """Releases that were current from a month on, for rows that give a date and no version."""
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?")

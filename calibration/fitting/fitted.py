@@ -1,8 +1,9 @@
 """The constants of an engine from serving runs: least squares on the logarithms of latencies, drawn to prior values.
 
-The maximum of the posterior under normal priors and errors with heavy tails (``soft_l1``). Every point is simulated in
-full, so that queueing, chunked prompts and lengths act as they do in a run. Kernel factors have narrow priors at 1:
-fitted freely they help the model they were fitted on and harm others.
+The maximum of the posterior under normal priors, lognormal ones of factors, and errors with heavy tails (``soft_l1``).
+Every point is simulated in full, so that queueing, chunked prompts and lengths act as they do in a run. Kernel factors
+have narrow priors at 1, but where nobody timed the kernels: fitted freely they help the model they were fitted on and
+harm others.
 """
 
 from __future__ import annotations
