@@ -13,10 +13,11 @@ from pathlib import Path
 from calibration.fit_shipped import for_others, shipped_entries, shown
 from calibration.fitting.points import points_of
 from calibration.leave_out import errors_with
-from calibration.recipes import Recipe, by_engine, chosen, drawn, order
+from calibration.recipes import Recipe, by_engine, chosen, drawn
 from calibration.serving_cases import ServingCase, read_serving_cases
 from sim.commandline import guarded
 from sim.profiles.calibrated_engine import EngineConstants
+from sim.profiles.library import load_calibrated_engine, load_hardware
 
 __all__ = ["main"]
 
@@ -26,8 +27,8 @@ def _by_the_others(recipe: Recipe, recipes: Sequence[Recipe]) -> EngineConstants
     entries = shipped_entries(recipe.engine)
     others = {each.name: entries[each.name] for each in recipes if each.gpus != recipe.gpus and each.name in entries}
     found = for_others([each for each in recipes if each.name in others], others) if others else []
-    holding = [each for each in found if order(each.since) <= order(recipe.since)]
-    return holding[-1] if holding else None
+    calibration = load_calibrated_engine(recipe.engine).model_copy(update={"entries": tuple(found)})
+    return calibration.of(recipe.since, load_hardware(recipe.gpus[0]))
 
 
 def _lines(recipes: Sequence[Recipe], cases: Sequence[ServingCase]) -> Iterator[str]:

@@ -18,11 +18,11 @@ from calibration.fitting.fitted import MOST_EVALUATIONS
 from calibration.fitting.points import Point, points_of
 from calibration.fitting.priors import priors_for
 from calibration.leave_out import Errors, leave_one_model_out
-from calibration.recipes import Recipe, by_engine, chosen, drawn, end, order
+from calibration.recipes import Recipe, by_engine, chosen, drawn
 from calibration.serving_cases import ServingCase, read_serving_cases
 from sim.commandline import guarded
 from sim.profiles.calibrated import Constant, Fit
-from sim.profiles.calibrated_engine import EngineConstants
+from sim.profiles.calibrated_engine import EngineConstants, holds, numbers
 from sim.profiles.library import load_calibrated_engine
 from sim.wholefile import write_whole
 
@@ -60,11 +60,10 @@ def for_all(entries: Sequence[EngineConstants], *, factors: bool = False) -> Ite
 
     Factors on kernels only where an engine was fitted with *factors* far from 1.
     """
-    starts = sorted({each.since for each in entries}, key=order)
+    starts = sorted({each.since for each in entries}, key=numbers)
     for since, before in zip(starts, [*starts[1:], None], strict=True):
-        found = [each for each in entries if order(each.since) <= order(since) < end(each.before)]
-        ends = [each.before for each in found if each.before is not None]
-        before = min((before, *ends), key=end) if ends else before
+        found = [each for each in entries if holds(each.since, each.before, since)]
+        before = min((before, *(each.before for each in found)), key=numbers)
         constants = {}
         for name in found[0].constants:
             if name.endswith("_factor") and not factors:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,9 +13,9 @@ from calibration.fitting.priors import FACTORS_DEVIATION
 from calibration.memory_cases import NotModelledError
 from calibration.serving_cases import ServingCase
 from sim.errors import UserError, did_you_mean
-from sim.profiles.calibrated_engine import ConstantName
+from sim.profiles.calibrated_engine import ConstantName, holds
 
-__all__ = ["RECIPES", "Recipe", "by_engine", "chosen", "drawn", "end", "order"]
+__all__ = ["RECIPES", "Recipe", "by_engine", "chosen", "drawn"]
 
 MOST_POINTS = 24
 _MOST_CONCURRENT = 64
@@ -81,14 +80,14 @@ _SLOW_HOST_S = 10e-3
 _BATCHES = ("batch",)
 _ONE_CARD = (("tp", ("1",)),)
 _ALL_OF_LLAMA_CPP = Recipe("llama-cpp", "0", None, (), (False,), deviation=_OTHER_KERNELS, load_types=_BATCHES)
+_OF_OTHER_KERNELS = Recipe(
+    "vllm", "0.2", "0.6", (), (False,), host_s=_HOST_OF_2024_S, deviation=_OTHER_KERNELS, load_types=_BATCHES
+)
 
 RECIPES = (
     Recipe("vllm", "0.2", "0.6", ("A100-SXM-40GB",), (False,), load_types=_BATCHES),
     Recipe("vllm", "0.2", "0.6", ("H100-SXM-80GB",), (False,), load_types=_BATCHES),
-    *(
-        Recipe("vllm", "0.2", "0.6", (gpu,), (False,), "", (), _HOST_OF_2024_S, _OTHER_KERNELS, load_types=_BATCHES)
-        for gpu in ("MI250", "MI300X", "Max-1550")
-    ),
+    *(_OF_OTHER_KERNELS._replace(gpus=(gpu,)) for gpu in ("MI250", "MI300X", "Max-1550")),
     Recipe("vllm", "0.8", "0.8.5", ("H100-PCIe-80GB",), (False,), "pub", _ONE_CARD),
     Recipe("vllm", "0.8.5", "0.14", ("H100-PCIe-80GB",), (False,), "pub", _ONE_CARD),
     Recipe("vllm", "0.8", "0.14", ("RTX-4090",), (True,), "pub", _ONE_CARD, _SLOW_HOST_S),
@@ -145,18 +144,7 @@ def chosen(case: ServingCase, recipe: Recipe) -> bool:
         known = kind == recipe.engine and gpu_of(case) in recipe.gpus
     except NotModelledError:
         return False
-    holds = order(recipe.since) <= order(version) < end(recipe.before)
-    return known and holds and anomaly_of(case) is None
-
-
-def order(version: str) -> tuple[int, ...]:
-    """Return the numbers of *version*, to compare it with others."""
-    return tuple(map(int, re.findall(r"\d+", version))) or (998,)
-
-
-def end(before: str | None) -> tuple[int, ...]:
-    """Return the numbers of the release *before* which something holds; None is later than any."""
-    return order(before or "999")
+    return known and holds(recipe.since, recipe.before, version) and anomaly_of(case) is None
 
 
 def drawn(cases: Sequence[ServingCase], most: int = MOST_POINTS) -> list[ServingCase]:

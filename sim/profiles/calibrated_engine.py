@@ -13,7 +13,7 @@ from sim.profiles.engine import EngineVersion, HostTime, RequestDelay
 from sim.profiles.hardware import Hardware
 from sim.section import Section
 
-__all__ = ["CONSTANTS", "ConstantName", "EngineCalibration", "EngineConstants"]
+__all__ = ["CONSTANTS", "ConstantName", "EngineCalibration", "EngineConstants", "holds", "numbers"]
 
 ConstantName = Literal[
     "host_per_iteration_s",
@@ -95,7 +95,7 @@ class EngineCalibration(Profile):
 
     def of(self, version: str, hardware: Hardware) -> EngineConstants | None:
         """Return the constants for a *version* such as ``0.19.1`` on *hardware*: its own before those for all; None."""
-        holding = [entry for entry in self.entries if _holds(entry, version)]
+        holding = [entry for entry in self.entries if holds(entry.since, entry.before, version)]
         own = [entry for entry in holding if hardware.name in entry.gpus]
         for_all = [entry for entry in holding if not entry.gpus]
         return next(iter((*own, *for_all)), None)
@@ -108,11 +108,12 @@ class EngineCalibration(Profile):
         return self
 
 
-def _holds(entry: EngineConstants, version: str) -> bool:
-    wanted = _numbers(version)
-    return _numbers(entry.since) <= wanted and (entry.before is None or wanted < _numbers(entry.before))
+def holds(since: str, before: str | None, version: str) -> bool:
+    """Tell whether what holds *since* a release and *before* another, or to this day, does for *version*."""
+    return numbers(since) <= numbers(version) and (before is None or numbers(version) < numbers(before))
 
 
-def _numbers(version: str) -> tuple[float, ...]:
-    found = re.match(r"[vb]?(\d+(?:\.\d+)*)", version)
+def numbers(version: str | None) -> tuple[float, ...]:
+    """Return the numbers of *version*, to compare it with others; ``latest`` and None are later than any."""
+    found = re.match(r"[vb]?(\d+(?:\.\d+)*)", version or "")
     return tuple(map(float, found[1].split("."))) if found else (float("inf"),)

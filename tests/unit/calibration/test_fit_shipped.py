@@ -78,6 +78,13 @@ def test_an_accelerator_is_predicted_with_the_constants_of_the_others():
     assert _by_the_others(sglang[0], sglang[:1]) is None
 
 
+def test_constants_of_the_others_hold_no_longer_than_those_they_come_from():
+    vllm = [recipe for recipe in RECIPES if recipe.engine == "vllm"]
+    newest = next(recipe for recipe in vllm if recipe.since == "0.23")
+    assert _by_the_others(newest, vllm) is None, "the others' end before 0.23"
+    assert _by_the_others(newest._replace(since="0.22", gpus=("L4",)), vllm).before == "0.23"
+
+
 def test_llama_cpp_is_fitted_to_batches_with_wide_factors():
     batches = [recipe for recipe in RECIPES if recipe.engine == "llama-cpp"]
     llama = {"engine": "llama.cpp", "load_type": "batch", "load_value": "4", "engine_version": ""}
