@@ -109,13 +109,15 @@ def _unit_hint(text: str, description: str) -> str:
     number, unit = _QUANTITY.fullmatch(text), _UNIT.search(description)
     if number is None or unit is None:
         return ""
-    write = f", write {number[1]}" if unit[1].endswith(number[2]) else ""
+    write = f", write {number[1]}" if number[2] in (unit[1], _COUNTED.sub("", unit[1])) else ""
     return f": it is in {unit[1]}{write}"
 
 
 _NO_NUMBER = ("float_parsing", "int_parsing")
 _QUANTITY = re.compile(r"\s*([-+]?\d+(?:\.\d*)?)\s*(\D.*?)\s*")
 _UNIT = re.compile(r"\[([^]]+)\]")
+_COUNTED = re.compile(r"^[a-z]{3,}(?=/)")
+"""What is counted, and may be left out: 4/s is 4 requests/s."""
 _DISCRIMINATORS = ("kind", "what")
 _MOST_PLACES = 3
 _TINY = 1e-3

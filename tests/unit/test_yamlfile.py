@@ -49,6 +49,8 @@ class Toy(Part):
     parallelism: Parallelism = Parallelism()
     arrivals: Arrivals = Poisson(rate=1)
     speed: float = Field(1, ge=1e-6, description="How fast [requests/s]; missing: one.")
+    length: int = Field(1, description="How long [tokens].")
+    rate_of_bytes: float = Field(1, description="How wide [B/s].")
     more: tuple[Arrivals, ...] = ()
     sweep: dict[str, list[int]] = Field({})
     class_: str = Field("", alias="class")
@@ -124,6 +126,13 @@ def test_words_that_yaml_12_leaves_as_text_still_switch_a_flag():
         ("speed: 1e-7", "toy.yaml:1: speed: expected a number of at least 1e-06, got 1e-07"),
         ("speed: 4/s", "toy.yaml:1: speed: expected a number, got '4/s': it is in requests/s, write 4"),
         ("speed: 240/min", "toy.yaml:1: speed: expected a number, got '240/min': it is in requests/s"),
+        ("length: 10 s", "toy.yaml:1: length: expected a whole number, got '10 s': it is in tokens"),
+        (
+            "length: 10 tokens",
+            "toy.yaml:1: length: expected a whole number, got '10 tokens': it is in tokens, write 10",
+        ),
+        ("rate_of_bytes: 5 s", "toy.yaml:1: rate_of_bytes: expected a number, got '5 s': it is in B/s"),
+        ("rate_of_bytes: 5/s", "toy.yaml:1: rate_of_bytes: expected a number, got '5/s': it is in B/s"),
         ("speed: fast", "toy.yaml:1: speed: expected a number, got 'fast'"),
         ("klass: 2", "toy.yaml:1: klass: unknown key 'klass' (did you mean 'class'?)"),
         (
