@@ -61,9 +61,12 @@ def _flags(experiment: Experiment) -> Iterator[str]:
 
 def _graphs(experiment: Experiment) -> Iterator[str]:
     """Say so where no kernel is launched."""
-    if experiment.engine.max_captured_batch is not None and experiment.cost_model.kind == "affine":
-        yield "engine.max_captured_batch takes memory only: the affine cost model knows no host"
-    if experiment.engine.graph_padding and experiment.cost_model.kind == "affine":
+    if experiment.cost_model.kind != "affine":
+        return
+    for name in ("max_captured_batch", "captured_batches"):
+        if getattr(experiment.engine, name) is not None:
+            yield f"engine.{name} takes memory only: the affine cost model knows no host"
+    if experiment.engine.graph_padding:
         yield "engine.graph_padding plays no part: the affine cost model knows no graphs"
 
 

@@ -82,9 +82,12 @@ def test_flags_stand_for_it():
     assert experiment("engine.flags=--cuda-graph-max-bs-decode 96").engine.max_captured_batch == 96
 
 
-def test_a_cost_model_without_host_says_that_it_has_no_effect():
-    run = simulate(experiment('cost_model={"kind": "affine", "base_s": 0.01}', "engine.max_captured_batch=8"))
-    assert any("max_captured_batch" in warning for warning in run.summary.warnings)
+@pytest.mark.parametrize("written", ["max_captured_batch=8", "captured_batches=[1, 8]"])
+def test_a_cost_model_without_host_says_that_it_has_no_effect(written):
+    run = simulate(experiment('cost_model={"kind": "affine", "base_s": 0.01}', f"engine.{written}"))
+    said = [warning for warning in run.summary.warnings if "takes memory only" in warning]
+    name = written.partition("=")[0]
+    assert said == [f"engine.{name} takes memory only: the affine cost model knows no host"]
 
 
 def test_all_captured_batches_may_be_listed():
