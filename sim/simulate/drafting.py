@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sim.errors import ConfigError, ProfileError
+from sim.errors import ConfigError
 from sim.experiment import Experiment
 from sim.profiles.draft import Draft
 from sim.profiles.library import load_model
 from sim.profiles.model import Model
 from sim.simulate.flags import Flags
+from sim.simulate.profiles import named
+from sim.speculation import Speculation
 
 __all__ = ["draft_of"]
 
@@ -26,20 +28,21 @@ def draft_of(experiment: Experiment, model: Model, flags: Flags) -> Draft | None
             "engine.speculative.num_speculative_tokens",
             f"a sequence verifies {each} tokens at once, which max_num_batched_tokens {budget} never allows",
         )
-    beside, quantization = experiment.folder, experiment.deployment.quantization
     ranks = _ranks(experiment)
-    try:
-        draft = speculative.draft(model, quantization, lambda name: load_model(name, beside))
-    except ConfigError as problem:
-        raise experiment.error("engine.speculative.kind", problem.message) from None
-    except ProfileError as problem:
-        if problem.file is not None:
-            raise
-        raise experiment.error("engine.speculative.model", problem.message) from None
+    draft = named(experiment, "engine.speculative.model", lambda: _drafted(experiment, speculative, model))
     if draft is None and ranks is not None:
         unused = f"is of no use with {speculative.kind}: no model drafts"
         raise experiment.error("engine.speculative.draft_tensor_parallel_size", unused)
     return draft and replace(draft, tp=ranks)
+
+
+def _drafted(experiment: Experiment, speculative: Speculation, model: Model) -> Draft | None:
+    """Return what drafts for *model*; raise `ConfigError` where there can be no such draft."""
+    beside, quantization = experiment.folder, experiment.deployment.quantization
+    try:
+        return speculative.draft(model, quantization, lambda name: load_model(name, beside))
+    except ConfigError as problem:
+        raise experiment.error("engine.speculative.kind", problem.message) from None
 
 
 def _ranks(experiment: Experiment) -> int | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from sim.errors import ProfileError
 from sim.experiment import Experiment
 from sim.profiles.library import load_hardware, load_prices
 from sim.profiles.prices import RENTED, CardPrice, GpuPrice, Offer, PriceKind, PriceList
+from sim.simulate.profiles import named
 
 __all__ = ["gpu_price", "price_list", "purchase_price", "reserved_price"]
 
@@ -66,12 +69,5 @@ def price_list(experiment: Experiment, gpu: str) -> PriceList | None:
 
 def _by_name(experiment: Experiment, field: str, written: dict[str, float]) -> dict[str, float]:
     """Return the prices by the accelerators' own names instead of aliases."""
-    named = {}
-    for name, usd in written.items():
-        try:
-            named[load_hardware(name, experiment.folder).name] = usd
-        except ProfileError as problem:
-            if problem.file is not None:
-                raise
-            raise experiment.error(f"prices.{field}", problem.message) from None
-    return named
+    load = partial(load_hardware, beside=experiment.folder)
+    return {named(experiment, f"prices.{field}", partial(load, name)).name: usd for name, usd in written.items()}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from sim.cost.masks import Masks
-from sim.errors import ProfileError
 from sim.experiment import Experiment, StructuredBackend
 from sim.profiles.engine import EngineVersion
 from sim.profiles.grammar import Grammar
 from sim.profiles.library import load_grammar
+from sim.simulate.profiles import named
 
 __all__ = ["Structure", "grammar_library", "structure_of"]
 
@@ -54,12 +55,7 @@ def grammar_library(experiment: Experiment, version: EngineVersion) -> Grammar:
     if asked is None or asked.backend is None:
         return load_grammar(engine.backend)
     path = "engine.structured_output.backend"
-    try:
-        library = load_grammar(asked.backend, experiment.folder)
-    except ProfileError as problem:
-        if problem.file is not None:
-            raise
-        raise experiment.error(path, problem.message) from None
+    library = named(experiment, path, partial(load_grammar, asked.backend, experiment.folder))
     known = (engine.backend, *engine.backends)
     if library.name not in known:
         raise experiment.error(path, f"{kind} makes no masks with {library.name}; known are {', '.join(known)}")

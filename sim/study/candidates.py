@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sim.errors import ProfileError
 from sim.experiment import Experiment
 from sim.profiles.library import load_hardware
 from sim.profiles.quantization import bytes_per_element
 from sim.search import Space
+from sim.simulate.profiles import named
 from sim.study.standing import require_standing
 from sim.sweep import Settings
 
@@ -63,23 +63,18 @@ def _of_gpu(base: Experiment, space: Space, gpu: str) -> Iterator[Candidate]:
         quantization: dict[str, Any] = {"deployment.quantization.weights": weights}
         if kv is not None:
             quantization["deployment.quantization.kv_cache"] = kv
-        named = dict(zip(space.knobs, knobs, strict=True))
+        chosen = dict(zip(space.knobs, knobs, strict=True))
         settings = {
             "deployment.gpu": gpu,
             "deployment.parallelism": {"tp": tp, "pp": pp, "dp": dp, "ep": ep},
             **quantization,
-            **named,
+            **chosen,
         }
-        yield Candidate(gpu, tp * pp * dp, _label((tp, pp, dp, ep), weights, kv, named), settings)
+        yield Candidate(gpu, tp * pp * dp, _label((tp, pp, dp, ep), weights, kv, chosen), settings)
 
 
 def _node(base: Experiment, gpu: str) -> int:
-    try:
-        return load_hardware(gpu, base.folder).gpus_per_node
-    except ProfileError as problem:
-        if problem.file is not None:
-            raise
-        raise base.error("search.gpus", problem.message) from None
+    return named(base, "search.gpus", lambda: load_hardware(gpu, base.folder)).gpus_per_node
 
 
 def _powers(most: int) -> tuple[int, ...]:

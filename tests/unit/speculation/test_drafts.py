@@ -59,6 +59,18 @@ def test_a_budget_that_holds_no_verification_is_refused():
         prepare(narrowed)
 
 
+@pytest.mark.parametrize(
+    ("draft", "message"),
+    [
+        ("{kind: draft_model, model: nobody, ", r"engine\.speculative\.model: no profile 'nobody' in models"),
+        ("{kind: mtp, ", r"engine\.speculative\.kind: .* has no layer that predicts more tokens"),
+    ],
+)
+def test_a_draft_that_there_cannot_be_is_an_error_of_the_field_that_asks_for_it(draft, message):
+    with pytest.raises(ConfigError, match=message):
+        prepare(experiment(f"{draft}num_speculative_tokens: 1, acceptance: 0.7}}"))
+
+
 def test_drafts_leave_less_room_for_others():
     name = "meta-llama/Llama-3.2-1B-Instruct"
     draft = f"{{kind: draft_model, model: {name}, num_speculative_tokens: 3, acceptance: 0.7}}"
