@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sim.ui.text import dollars
 from sim.units import parse
 
 __all__ = ["default_word", "help_of", "markdown", "plain_number", "si_number", "step_of", "word"]
@@ -25,7 +26,7 @@ def word(value: Any) -> str:
 
 def markdown(description: str) -> str | None:
     """Return a *description* so that its dollars are no formula; None of an empty one."""
-    return description.replace("$", "\\$") or None
+    return dollars(description) or None
 
 
 def help_of(text: str, models: Mapping[str, Any], kind: str | None) -> str | None:

@@ -20,7 +20,7 @@ __all__ = ["show"]
 def show(experiment: Experiment, answer: CheapestAnswer) -> None:
     """Draw the recommendation, the alternatives with their reasons, and what was dropped."""
     best = answer.best
-    price = "" if best.usd_per_month is None else f", ${best.usd_per_month:,.0f} a month".replace("$", "\\$")
+    price = "" if best.usd_per_month is None else dollars(f", ${best.usd_per_month:,.0f} a month")
     st.header(f"Take {best.gpus} x {best.gpu}{price}", anchor=False)
     low, high = best.gpus_interval
     st.markdown(

@@ -25,7 +25,7 @@ from sim.ui.example import CHAT_70B
 from sim.ui.exchange import draw_exchange
 from sim.ui.session import show_in_url, state_of, tell_link_problem
 from sim.ui.sidebar import draw_sidebar
-from sim.ui.text import plainly, told
+from sim.ui.text import dollars, plainly, told
 from sim.ui.waiting import instead, refused, result_of, when_done
 from sim.units import format_seconds
 
@@ -172,7 +172,7 @@ def _cards(result: Result, values: dict[str, Any]) -> None:
         cards["Power"] = (f"{bill.facility_power_w / 1e3:,.1f} kW", f"With servers and cooling; {boards}.")
     with st.container(horizontal=True, key="cards"):
         for label, (value, about) in cards.items():
-            st.metric(label.replace("$", "\\$"), value, help=about.replace("$", "\\$"), border=True, width=124)
+            st.metric(dollars(label), value, help=dollars(about), border=True, width=124)
 
 
 def _between(values: dict[str, Any], key: str, unit: str) -> str:
