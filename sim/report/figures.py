@@ -26,7 +26,7 @@ def load_curve(curve: Plain, bounds_ms: Mapping[str, float]) -> dict[str, Any]:
         traces.append(_line(clause_words(name), loads, values, colour, _SYMBOLS[place]))
         bound_line = _line(f"{name} bound", [loads[0], loads[-1]], [bound, bound], colour, None)
         traces.append({**bound_line, "line": {"color": colour, "width": 1, "dash": "dash"}, "showlegend": False})
-    layout = _layout(f"load [{curve['unit']}]", "ms")
+    layout = _layout(f"load [{curve['load_words']}]", "ms")
     layout["yaxis"]["type"] = "log"
     layout["shapes"] = [_upright(curve["peak"])]
     layout["annotations"] = [_note(curve["peak"], "planned peak")]

@@ -65,7 +65,7 @@ def dossier_of(experiment: Experiment, answer: CheapestAnswer, laboratory: Labor
     return {
         "answer": answer.as_dict(),
         "curve": {
-            "unit": load.words,
+            "load_words": load.words,
             "peak": load.peak,
             "mean": load.amount,
             "points": list(_curve(experiment, fleet, load, laboratory)),

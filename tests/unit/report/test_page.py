@@ -9,6 +9,7 @@ import pytest
 from small_search import experiment_in
 
 from sim.__main__ import main
+from sim.report.figures import load_curve
 from sim.report.html import html_of
 from sim.report.markdown import markdown_of
 from sim.report.pages import answer_of, sections_of
@@ -40,6 +41,12 @@ def test_the_load_curve_has_the_planned_peak_and_goes_beyond(dossier):
     assert dossier["curve"]["peak"] in loads
     assert loads == sorted(loads)
     assert loads[-1] > dossier["curve"]["peak"]
+
+
+def test_the_load_curve_is_drawn_over_the_load_in_the_words_of_the_answer(dossier):
+    words = dossier["curve"]["load_words"]
+    assert words == dossier["answer"]["load_words"]
+    assert load_curve(dossier["curve"], {})["layout"]["xaxis"]["title"]["text"] == f"load [{words}]"
 
 
 def test_the_throughput_of_a_closed_loop_rises_along_the_load_curve(tmp_path):
