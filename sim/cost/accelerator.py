@@ -135,7 +135,7 @@ class Accelerator:
 
         A number between two measured ones takes the constants of the larger, one above all those of the largest.
         """
-        table = self.calibration.bus_all_reduce if self._through_host(ranks) else self.calibration.all_reduce
+        table = self.calibration.bus_all_reduce if self._on_bus(ranks) else self.calibration.all_reduce
         link_bytes_per_s = self.link_bytes_per_s(ranks)
         constants = table[min((n for n in table if n >= ranks), default=max(table))]
 
@@ -184,7 +184,7 @@ class Accelerator:
         link = self.hardware.interconnect
         return link if link is not None and ranks <= self.hardware.joined else None
 
-    def _through_host(self, ranks: int) -> bool:
+    def _on_bus(self, ranks: int) -> bool:
         """Tell whether *ranks* of a node meet on PCIe, unless they do so in the benchmark of their own constants."""
         on_bus = self._linked(ranks) is None and ranks <= self.hardware.gpus_per_node
         return on_bus and (self.hardware.interconnect is not None or not self.hardware.peer_to_peer)

@@ -25,7 +25,8 @@ class Deployment(Section):
     interconnect: Literal["auto", "pcie"] = Field(
         "auto",
         description="Between the accelerators of a node. auto: the fastest way that they can have, such as an NVLink"
-        " bridge; pcie: no bridge, and no access to each other's memory.",
+        " bridge; pcie: no bridge. Messages pass through the host's memory only between cards that never reach each"
+        " other's.",
     )
     quantization: Quantization = Field(Quantization(), description="Data types; missing: the checkpoint's own.")
 

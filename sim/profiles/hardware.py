@@ -65,5 +65,8 @@ class Hardware(Profile):
         return (self.interconnect.joins if self.interconnect is not None else None) or self.gpus_per_node
 
     def over_pcie(self) -> Hardware:
-        """Return it without a bridge and without peer-to-peer access: messages pass through the host's memory."""
+        """Return it without a bridge, so that all-reduces take the calibrated ones of PCIe (`bus_all_reduce`).
+
+        Those are of links/host only for cards that never have peer-to-peer access, whatever is set here.
+        """
         return self.model_copy(update={"interconnect": None, "peer_to_peer": False})

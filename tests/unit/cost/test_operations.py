@@ -161,7 +161,7 @@ def test_a_bridge_joins_two_and_the_bus_the_others():
     assert chip.link(4).small.bytes_per_s == pytest.approx(0.2 * 1e10)
 
 
-def test_without_access_to_each_other_messages_pass_through_the_host():
+def test_over_pcie_or_without_access_to_each_other_an_all_reduce_is_that_of_the_bus():
     assert Accelerator(ROUND.over_pcie(), CONSTANTS).link(2).small.bytes_per_s == pytest.approx(0.2 * 1e10)
     reached = ROUND.model_copy(update={"interconnect": None})
     assert Accelerator(reached, CONSTANTS).link(2).small.bytes_per_s == pytest.approx(0.5 * 1e10)

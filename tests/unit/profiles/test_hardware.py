@@ -138,6 +138,8 @@ def test_cards_without_peer_to_peer_access_take_the_all_reduces_through_the_host
     host, pcie = (load("calibrated/links", way).all_reduce for way in ("host", "pcie"))
     assert load_calibrated_hardware("H100-PCIe-80GB").bus_all_reduce == pcie
     assert load_calibrated_hardware("RTX-5090").bus_all_reduce == host
+    assert host != pcie
+    assert not load_hardware("H100-PCIe-80GB").over_pcie().peer_to_peer, "and yet it has those of pcie"
     own = load_calibrated_hardware("RTX-4090").bus_all_reduce
     assert load_calibrated_hardware("RTX-3090").bus_all_reduce == own
     assert own[2].large_link.value == pytest.approx(host[2].large_link.value / 2, rel=1e-3)
