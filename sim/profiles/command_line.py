@@ -118,7 +118,7 @@ def _without_fields(words: str | Sequence[str], table: FlagTable) -> list[str] |
 def _expanded(document: Document, at: PathTuple) -> Document:
     place = (*at, "engine", "flags")
     words = document.value_at(place, None)
-    engine = document.value_at((*at, "engine", "kind"), document.value_at(("engine", "kind"), "vllm"))
+    engine = _engine(document, at)
     texts = [*words, engine] if isinstance(words, str | list) else [None]
     if not all(isinstance(text, str) for text in texts):
         return document  # nothing, or for the experiment's own checks to refuse
@@ -133,12 +133,38 @@ def _expanded(document: Document, at: PathTuple) -> Document:
             raise
         raise document.error(place, problem.message) from None
     _refuse_contradiction(document, at, place, table)
-    if any(field.startswith(_SCHEDULER) for field in fields):
-        kind = _scheduler(document, at, engine, beside)
-        fields = {f"{_SCHEDULER}kind": kind} | fields if kind else fields
+    unexpanded = document
+    untold = f"{_SCHEDULER}kind" not in fields and any(field.startswith(_SCHEDULER) for field in fields)
+    if untold and (kind := _scheduler(document, at, engine, beside)):
+        fields = {f"{_SCHEDULER}kind": kind} | fields
     for field, value in fields.items():
         document = _written(document, at, field, value, place)
+    if untold and not at:
+        document = _rescheduled(document, unexpanded, beside)
     return document.replace(".".join(map(str, place)), left, *document.place_of(place))
+
+
+def _engine(document: Document, at: PathTuple) -> Any:
+    """Return the engine of the pool *at*, or outside of pools, as it is written."""
+    return document.value_at((*at, "engine", "kind"), document.value_at(("engine", "kind"), "vllm"))
+
+
+def _rescheduled(document: Document, unexpanded: Document, beside: Path) -> Document:
+    """Return *document* with the scheduler of the experiment's flags in each pool whose release has another kind.
+
+    The *unexpanded* one tells what is written from what flags stand for.
+    """
+    scheduler, pools = document.value_at(("engine", "scheduler"), None), unexpanded.data.get("pools")
+    for place in range(len(pools) if isinstance(pools, list) else 0):
+        pool: PathTuple = ("pools", place)
+        own, engine = unexpanded.value_at((*pool, "engine", "scheduler"), None), _engine(unexpanded, pool)
+        if own is not None or not isinstance(engine, str):
+            continue
+        kind = _scheduler(unexpanded, pool, engine, beside)
+        if kind != scheduler["kind"]:
+            path, file_line = f"pools.{place}.engine.scheduler", unexpanded.place_of(("engine", "flags"))
+            document = document.replace(path, scheduler | {"kind": kind}, *file_line)
+    return document
 
 
 def _written(document: Document, at: PathTuple, field: str, value: Any, place: PathTuple) -> Document:
@@ -169,10 +195,15 @@ def _path(at: PathTuple, field: str) -> PathTuple:
 
 
 def _scheduler(document: Document, at: PathTuple, engine: str, beside: Path) -> str | None:
-    """Return the scheduler of the engine's release, unless the experiment names one."""
+    """Return the scheduler that options *at* a place are of, None where it is written there.
+
+    It is the one that a pool would have without them: the experiment's, or that of the engine's release.
+    """
     where = ("engine", "scheduler", "kind")
-    if document.value_at((*at, *where), document.value_at(where, None)) is not None:
+    if document.value_at((*at, *where), None) is not None:
         return None
+    if (inherited := document.value_at(where, None)) is not None:
+        return str(inherited)
     version = document.value_at((*at, "engine", "version"), document.value_at(("engine", "version"), LATEST))
     try:
         return load_engine(engine, beside).at(str(version)).scheduler

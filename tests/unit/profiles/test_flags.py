@@ -362,6 +362,40 @@ def test_a_pool_may_write_other_fields_than_flags_say():
     assert (pool.experiment.deployment.parallelism.tp, pool.setup.flags.scheduler.max_num_seqs) == (4, 4)
 
 
+NEW, OLD = ("chunked_prefill", 8), ("continuous", 8)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "pools", "kinds"),
+    [
+        ((), '[{name: a}, {name: b, engine: {version: "0.6.6"}}]', [NEW, OLD]),
+        (('engine.version="0.6.6"',), '[{name: a}, {name: b, engine: {version: "0.10.0"}}]', [OLD, NEW]),
+        ((), '[{name: a, engine: {version: "0.6.6", flags: -tp 2}}]', [OLD]),
+        ((), '[{name: a, engine: {version: "0.6.6", flags: --max-num-seqs 4}}]', [("continuous", 4)]),
+        ((), '[{name: a, engine: {version: "0.6.6", scheduler: {kind: chunked_prefill, max_num_seqs: 4}}}]',
+         [("chunked_prefill", 4)]),
+        (("engine.scheduler={kind: continuous}",), '[{name: a}, {name: b, engine: {version: "0.6.6"}}]', [OLD, OLD]),
+    ],
+)  # fmt: skip
+def test_what_flags_say_of_the_scheduler_is_said_of_that_of_each_pools_release(overrides, pools, kinds):
+    found = ready_pools(experiment("engine.flags=--max-num-seqs 8", f"pools={pools}", *overrides))
+    schedulers = [pool.setup.flags.scheduler for pool in found]
+    assert [(scheduler.kind, scheduler.max_num_seqs) for scheduler in schedulers] == kinds
+
+
+def test_flags_of_a_pool_are_of_the_scheduler_that_it_inherits():
+    (pool,) = ready_pools(
+        experiment("engine.scheduler={kind: continuous}", "pools=[{name: a, engine: {flags: --max-num-seqs 8}}]")
+    )
+    scheduler = pool.setup.flags.scheduler
+    assert (scheduler.kind, scheduler.max_num_seqs) == OLD
+
+
+def test_a_release_that_nobody_knows_is_an_error_of_its_pool():
+    with pytest.raises(ConfigError, match=r"pools\.0\.engine: vllm has no version 'zz'"):
+        experiment("engine.flags=--max-num-seqs 8", "pools=[{name: a, engine: {version: zz}}]")
+
+
 def test_flags_of_one_engine_are_not_taken_for_the_pool_of_another():
     with pytest.raises(ConfigError, match=r"pools\.0\.engine\.kind: engine.flags are those of vllm: give the pool"):
         experiment("engine.flags=--max-num-seqs 8", "pools=[{name: a, engine: {kind: sglang}}]")
