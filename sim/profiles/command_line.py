@@ -47,8 +47,11 @@ def ignored(words: str | Sequence[str], engine: str, beside: Path) -> dict[str, 
     if not words:
         return {}
     table, found = _table(engine, beside), dict[str, list[str]]()
+    last = _last(words, table)
     for name, _ in flags_among(words, table):
-        refused, why = table.reasons.get(spelling(plain_flag(name, table)), (True, ""))
+        plain = spelling(plain_flag(name, table))
+        lacked = table.by_name[plain].lacks(last) if plain in table.by_name else ""
+        refused, why = table.reasons.get(plain, (not lacked, f"without {lacked} it has none"))
         if not refused:
             found.setdefault(why, []).append(name)
     return found
@@ -62,7 +65,7 @@ def fields_of(words: str | Sequence[str], table: FlagTable) -> dict[str, Any]:
     """
     found: dict[str, tuple[int, Any]] = {}
     paired: dict[str, tuple[str, Any]] = {}
-    last = {flag.names[0]: value for flag, _, value in _modelled(words, table)}
+    last = _last(words, table)
     for name, value in flags_among(words, table):
         plain = plain_flag(name, table)
         flag = table.by_name.get(spelling(plain))
@@ -72,8 +75,11 @@ def fields_of(words: str | Sequence[str], table: FlagTable) -> dict[str, Any]:
                 _refuse(plain, table)
             continue
         left_out = default or value in table.missing
-        fields = {flag.field: None} if left_out else fields_meant(flag, name, value, negated=plain != name)
-        if any(last.get(other) != needed for other, needed in flag.only_with.items()):
+        negated = _is_negated(name, plain)
+        if plain != name and not negated and not flag.write:
+            _refuse(name, table)  # a key of a flag that has none
+        fields = {flag.field: None} if left_out else fields_meant(flag, name, value, negated=negated)
+        if flag.lacks(last):
             continue
         place = table.modelled.index(flag)
         for field in flag.fields:
@@ -100,18 +106,28 @@ def _modelled(words: str | Sequence[str], table: FlagTable) -> Iterator[tuple[Mo
             yield flag, name, _said(name, plain, value)
 
 
+def _last(words: str | Sequence[str], table: FlagTable) -> dict[str, str | None]:
+    """Return the value of each flag among *words* that a field stands for, the last of several, by its first name."""
+    return {flag.names[0]: value for flag, _, value in _modelled(words, table)}
+
+
 def _said(name: str, plain: str, value: str | None) -> str | None:
     """Return the *value* of the flag *plain*, which is false where *name* is its form with no-."""
-    return "false" if value is None and name.lstrip("-").startswith("no-") and name != plain else value
+    return "false" if value is None and _is_negated(name, plain) else value
+
+
+def _is_negated(name: str, plain: str) -> bool:
+    """Tell whether *name* is the form with no- of the flag *plain*, and not that with a key after a dot."""
+    return name != plain and name.replace("no-", "", 1) == plain
 
 
 def _without_fields(words: str | Sequence[str], table: FlagTable) -> list[str] | None:
-    """Return those flags among *words* that stand for no field; None if there are none."""
-    left = [
-        name if value is None else f"{name}={value}"
-        for name, value in flags_among(words, table)
-        if spelling(plain_flag(name, table)) not in table.by_name
-    ]
+    """Return those flags among *words* that stand for no field, or have no effect; None if there are none."""
+    left, last = list[str](), _last(words, table)
+    for name, value in flags_among(words, table):
+        flag = table.by_name.get(spelling(plain_flag(name, table)))
+        if flag is None or flag.lacks(last):
+            left.append(name if value is None else f"{name}={value}")
     return left or None
 
 

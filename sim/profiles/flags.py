@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +49,10 @@ class ModelledFlag(Section):
         alone = () if self.alone is None else (self.alone,)
         return (self.field, *alone, *(field for fields in self.instead.values() for field in fields))
 
+    def lacks(self, values: Mapping[str, str | None]) -> str:
+        """Return the flag and value without which it has no effect, if *values*, by flag, have it not; else nothing."""
+        return next((f"{name} {text}" for name, text in self.only_with.items() if values.get(name) != text), "")
+
     def contradicts(self, text: str | None, written: Any) -> bool:
         """Tell whether its value *text*, which it may not write, is another than the *written* one of its field."""
         if text is None or written is None:
@@ -70,8 +74,8 @@ class FlagTable(Profile):
     attached: bool = Field(False, description="The value of a flag of one letter may follow it at once, as in -O3.")
     defaults: dict[str, tuple[str, ...]] = Field(
         {},
-        description="Values with which a flag is as if it were not there, to flags that are not modelled otherwise;"
-        " false: its form with no-, too.",
+        description="By flag, modelled or not, the values with which it is as if it were not there; false: its form"
+        " with no-, too.",
     )
     irrelevant: dict[str, tuple[str, ...]] = Field(description="Why flags change no figure, to these flags.")
     refused: dict[str, tuple[str, ...]] = Field(description="Why flags are refused, to these flags.")

@@ -296,6 +296,10 @@ def test_flags_as_their_engines_take_them(engine, flags, fields):
         ("vllm", "-tp2", "vllm serve 0.33.0 has no -tp2"),
         ("vllm", "--max-model-len auto", "--max-model-len auto is refused: lengths are not sought: write the one that"),
         ("vllm", "--max-model-len -1", "--max-model-len -1 is refused: lengths are not sought: write the one that"),
+        ("vllm", "--dtype.x 3", "vllm serve 0.33.0 has no --dtype.x (did you mean '--dtype'"),
+        ("vllm", "--max-num-seqs.x 3", "vllm serve 0.33.0 has no --max-num-seqs.x (did you mean '--max-num-seqs'"),
+        ("vllm", "--no-dtype", "--no-dtype: it cannot be turned off"),
+        ("vllm", "--speculative-config.method ngram", "--speculative-config.method: write engine.speculative, with"),
         ("vllm", "-O0", "-O: '0' is not modelled; known are 2, 3"),
         ("vllm", "-cc '{mode: 3}'", "-cc: {mode: 3} is not JSON"),
         ("vllm", """-cc '{"backend": "eager"}'""", "-cc is refused: kernels run as captured and compiled graphs"),
@@ -394,6 +398,14 @@ def test_flags_of_a_pool_are_of_the_scheduler_that_it_inherits():
 def test_a_release_that_nobody_knows_is_an_error_of_its_pool():
     with pytest.raises(ConfigError, match=r"pools\.0\.engine: vllm has no version 'zz'"):
         experiment("engine.flags=--max-num-seqs 8", "pools=[{name: a, engine: {version: zz}}]")
+
+
+@pytest.mark.parametrize("beside", ["", " --moe-a2a-backend none"])
+def test_a_flag_that_needs_another_says_so(beside):
+    run = simulate(flagged(f"--deepep-mode low_latency --port 80{beside}", "engine.kind=sglang"))
+    said = [text for text in run.context.warnings if text.startswith("engine.flags: --deepep-mode")]
+    assert said == ["engine.flags: --deepep-mode without effect: without --moe-a2a-backend deepep it has none"]
+    assert ignored("--deepep-mode auto --moe-a2a-backend deepep", "sglang", Path()) == {}
 
 
 def test_flags_of_one_engine_are_not_taken_for_the_pool_of_another():
