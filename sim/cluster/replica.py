@@ -1,4 +1,4 @@
-"""One replica: schedule, cost, complete, for ever."""
+"""One replica: whom it serves, from the queue to the last token or the reason why not."""
 
 from __future__ import annotations
 
