@@ -57,14 +57,25 @@ class Graphs(Section):
     """Kernels of a decode are captured and replayed at once; of larger batches the host launches each by itself."""
 
     limits: tuple[GraphLimit, ...] = Field((), description="None: as large as a batch may be.")
+    per_sequence: int | None = Field(
+        None, gt=0, description="Nothing is captured beyond so many times the tokens that max_num_seqs decodes compute."
+    )
     counts: Literal["sequences", "tokens"] = Field("sequences", description="What a captured size counts.")
     launch_s: Seconds = Field(ge=0, description="Time in which the host launches the kernels of a layer [s].")
     sizes: CapturedSizes | None = Field(None, description="Missing: every batch is captured as it is.")
     padded: bool = Field(True, description="Smaller batches are filled up to these sizes if nothing is said.")
 
-    def largest_on(self, hardware: Hardware, tp: int) -> int | None:
-        """Return the largest batch that is captured on *hardware*; None: no limit."""
+    def largest_on(self, hardware: Hardware, tp: int, decode_tokens: int) -> int | None:
+        """Return the largest batch that is captured on *hardware*; None: no limit.
+
+        Parameters
+        ----------
+        decode_tokens
+            Tokens that an iteration computes in which as many decode as may run [tokens].
+        """
+        bounds = [] if self.per_sequence is None else [self.per_sequence * decode_tokens]
         for limit in self.limits:
             if hardware.visible_memory_bytes >= limit.gpu_memory_at_least_bytes:
-                return limit.from_tp_4 if tp >= 4 and limit.from_tp_4 is not None else limit.max_size
-        return None
+                bounds.append(limit.from_tp_4 if tp >= 4 and limit.from_tp_4 is not None else limit.max_size)
+                break
+        return min(bounds, default=None)

@@ -8,13 +8,14 @@ from sim.experiment import Experiment
 from sim.profiles.engine import EngineVersion
 from sim.profiles.hardware import Hardware
 from sim.profiles.model import Model
+from sim.simulate.flags import Flags
 
 __all__ = ["largest_graph", "launches_of", "padding_of"]
 
 _MOST = 2048  # sequences of a batch where an engine's own limit is not told
 
 
-def largest_graph(experiment: Experiment, hardware: Hardware, version: EngineVersion) -> int | None:
+def largest_graph(experiment: Experiment, hardware: Hardware, version: EngineVersion, flags: Flags) -> int | None:
     """Return the largest captured batch, as the engine counts it; None: no limit.
 
     Raises
@@ -32,23 +33,32 @@ def largest_graph(experiment: Experiment, hardware: Hardware, version: EngineVer
         if asked is not None:
             raise experiment.error(field, f"{options.kind} {version.since} captures no graphs")
         return None
-    return version.graphs.largest_on(hardware, experiment.deployment.parallelism.tp) if asked is None else asked
+    if asked is not None:
+        return asked
+    speculative = options.speculative
+    each = 1 if speculative is None else 1 + speculative.num_speculative_tokens
+    decode_tokens = getattr(flags.scheduler, "max_num_seqs", _MOST) * each
+    return version.graphs.largest_on(hardware, experiment.deployment.parallelism.tp, decode_tokens)
 
 
-def launches_of(experiment: Experiment, model: Model, hardware: Hardware, version: EngineVersion) -> Launches | None:
+def launches_of(
+    experiment: Experiment, model: Model, hardware: Hardware, version: EngineVersion, flags: Flags
+) -> Launches | None:
     """Return the launches of decodes beyond the largest captured one; None: there is none.
 
     Sizes that count tokens hold fewer sequences with drafts, of which one more than was drafted is computed each.
     """
-    largest, graphs = largest_graph(experiment, hardware, version), version.graphs
-    speculative = experiment.engine.speculative
+    largest, graphs = largest_graph(experiment, hardware, version, flags), version.graphs
     if largest is None or graphs is None:
         return None
+    speculative = experiment.engine.speculative
     each = 1 if speculative is None or _of_sequences(version) else 1 + speculative.mean_draft_tokens
     return Launches(int(largest // each), graphs.launch_s * model.num_layers, eager=not largest)
 
 
-def padding_of(experiment: Experiment, hardware: Hardware, version: EngineVersion) -> GraphPadding | None:
+def padding_of(
+    experiment: Experiment, hardware: Hardware, version: EngineVersion, flags: Flags
+) -> GraphPadding | None:
     """Return what fills batches up to the captured sizes; None: nothing.
 
     Raises
@@ -61,7 +71,7 @@ def padding_of(experiment: Experiment, hardware: Hardware, version: EngineVersio
         if asked:
             raise experiment.error("engine.graph_padding", f"{options.kind} {version.since} fills no batch up")
         return None
-    largest = largest_graph(experiment, hardware, version)
+    largest = largest_graph(experiment, hardware, version, flags)
     if not (graphs.padded if asked is None else asked) or largest == 0:
         return None
     sizes = options.captured_batches

@@ -41,7 +41,7 @@ def memory_plan(
         gpu_memory_utilization=flags.gpu_memory_utilization,
         block_size=flags.block_size,
         cuda_graphs=experiment.engine.max_captured_batch != 0,
-        largest_graph=largest_graph(experiment, hardware, version),
+        largest_graph=largest_graph(experiment, hardware, version, flags),
     )
     deployment = experiment.deployment
     if experiment.moe is not None:

@@ -63,7 +63,7 @@ class Setup:
     ) -> Setup:
         """Return the same with other *constants*, and *kernels* if given, so that no memory need be planned again."""
         version = self.version if constants is None else constants.applied_to(self.version)
-        cost = step_cost(experiment, self.model, self.hardware, version, constants, self.draft, kernels)
+        cost = step_cost(experiment, self.model, self.hardware, version, self.flags, constants, self.draft, kernels)
         return replace(self, version=version, constants=constants, engine=replace(self.engine, cost=cost))
 
 
@@ -86,7 +86,7 @@ def prepare(experiment: Experiment) -> Setup:
     structure = structure_of(experiment, version)
     engine = Engine(
         scheduler=flags.scheduler,
-        cost=step_cost(experiment, model, hardware, version, constants, draft),
+        cost=step_cost(experiment, model, hardware, version, flags, constants, draft),
         num_blocks=pool.num_blocks,
         block_size=pool.block_size,
         prefix_caching=pool.prefix_caching,

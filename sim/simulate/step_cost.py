@@ -17,6 +17,7 @@ from sim.profiles.hardware import Hardware
 from sim.profiles.layers import MoeMlp
 from sim.profiles.library import load_all_to_all, load_calibrated_hardware, load_engine
 from sim.profiles.model import Model
+from sim.simulate.flags import Flags
 from sim.simulate.graphs import launches_of, padding_of
 from sim.simulate.profiles import named
 from sim.simulate.structured import structure_of
@@ -30,6 +31,7 @@ def step_cost(
     model: Model,
     hardware: Hardware,
     version: EngineVersion,
+    flags: Flags,
     constants: EngineConstants | None,
     draft: Draft | None,
     kernels: HardwareCalibration | None = None,
@@ -69,8 +71,8 @@ def step_cost(
             draft_tokens=draft_tokens,
             draft_s=draft_s,
             masks=None if structure is None else structure.masks,
-            launches=launches_of(experiment, model, hardware, version),
-            padding=padding_of(experiment, hardware, version),
+            launches=launches_of(experiment, model, hardware, version, flags),
+            padding=padding_of(experiment, hardware, version, flags),
             thresholds=thresholds_of(experiment, engine),
         )
     except ConfigError as problem:

@@ -144,9 +144,7 @@ def measured(experiment: Experiment) -> Measured:
         settled=_is_settled(result),
         requests_per_s=window.per_second(window.answered.sum()),
         output_tok_s=window.per_second(window.output_tokens()),
-        total_tok_s=window.per_second(
-            (result.requests.emitted_tokens + result.requests.input_tokens)[window.chosen][window.answered].sum()
-        ),
+        total_tok_s=window.per_second(window.output_tokens() + window.prompt_tokens()),
         binding_limit=summary.binding.limit,
         binding_sentence=summary.binding.sentence,
         idle_share=summary.binding.idle_share,

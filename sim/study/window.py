@@ -67,6 +67,12 @@ class Window:
         """Return *amount* over the length of the part."""
         return float(amount) / (self.to_s - self.from_s)
 
+    def prompt_tokens(self) -> float:
+        """Return the tokens of answered prompts that were computed within the part: whose first token came in it."""
+        requests, first_s = self.result.requests, self.result.requests.first_token_s
+        within = (first_s >= self.from_s) & (first_s <= self.to_s) & requests.completed
+        return float(requests.input_tokens[within].sum())
+
     def output_tokens(self) -> float:
         """Return the tokens of answers that came within the part, whenever their requests arrived.
 

@@ -46,9 +46,14 @@ def test_without_graphs_everything_is_launched():
 
 
 def test_sglang_captures_by_memory_and_ranks():
-    graphs = load_engine("sglang").at("0.5.23").graphs
-    sizes = {gpu: [graphs.largest_on(load_hardware(gpu), tp) for tp in (1, 8)] for gpu in ("RTX-5090", "H100-SXM-80GB")}
+    graphs, gpus = load_engine("sglang").at("0.5.23").graphs, ("RTX-5090", "H100-SXM-80GB")
+    sizes = {gpu: [graphs.largest_on(load_hardware(gpu), tp, 2048) for tp in (1, 8)] for gpu in gpus}
     assert sizes == {"RTX-5090": [48, 160], "H100-SXM-80GB": [256, 512]}
+
+
+def test_vllm_captures_no_more_than_twice_what_may_decode():
+    graphs, h100 = load_engine("vllm").at("0.19").graphs, load_hardware("H100-SXM-80GB")
+    assert [graphs.largest_on(h100, 1, tokens) for tokens in (8, 128, 256, 1024)] == [16, 256, 512, 512]
 
 
 def test_sizes_that_count_tokens_hold_fewer_sequences_with_drafts():
