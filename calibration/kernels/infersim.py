@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from calibration.kernels.measured import KernelRow
-from calibration.kernels.published import write_rows
+from calibration.kernels.published import run_command
 
 __all__ = ["main", "rows"]
 
@@ -50,7 +50,7 @@ def _row(gpu: str, operation: str, dtype: str, cells: _Cells, **shape: int) -> K
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the rows of one accelerator; return the exit code."""
-    return write_rows("calibration.kernels.infersim", "infersim_*.csv", rows, _NAMES, arguments)
+    return run_command("calibration.kernels.infersim", __doc__, "infersim_*.csv", rows, _NAMES, arguments)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from calibration.kernels.measured import KernelRow
-from calibration.kernels.published import write_rows
+from calibration.kernels.published import run_command
 from sim.profiles.layers import DenseMlp, GroupedAttention
 from sim.profiles.library import load_model
 from sim.profiles.model import Model
@@ -90,7 +90,9 @@ def _row(gpu: str, operation: str, cells: _Cells, **shape: int) -> KernelRow:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the rows of one accelerator; return the exit code."""
-    return write_rows("calibration.kernels.layer_profiles", "llmservingsim_profile_*.csv", rows, _NAMES, arguments)
+    return run_command(
+        "calibration.kernels.layer_profiles", __doc__, "llmservingsim_profile_*.csv", rows, _NAMES, arguments
+    )
 
 
 if __name__ == "__main__":

@@ -13,8 +13,7 @@ import pandas as pd
 
 from calibration.kernels import collective
 from calibration.kernels.problem import Free, Problem, Seconds
-from calibration.kernels.routing import first_rank
-from calibration.kernels.tables import ROUTED
+from calibration.kernels.routing import ROUTED, first_ranks
 from sim.cost.accelerator import Accelerator
 from sim.cost.allreduce import AllReduce
 from sim.cost.attention import TILE_QUERIES, DecodeAttention, PrefillAttention
@@ -167,8 +166,7 @@ def experts(hardware: Hardware, dtype: str, *, alpha: float | None, spread: bool
         table = {dtype: constants, "bf16": constants}
         weights, _, activations = dtype.partition("+")
         rates = _with(hardware, experts=table).experts(weights, activations or None)
-        keys = zip(*(shapes[name].tolist() for name in (*ROUTED, "grouped")), strict=True)
-        touched, crowding = np.array([first_rank(*key, alpha, grouped=grouped) for *key, grouped in keys]).T
+        touched, crowding = first_ranks(shapes, alpha)
         count, top_k, tokens, ranks = (_floats(shapes[name]) for name in ROUTED)
         inner = _floats(shapes.inter_size) / _floats(shapes.moe_tp_size)
         product: Any = Experts(

@@ -9,18 +9,22 @@ from pathlib import Path
 from calibration.kernels.measured import KernelRow, as_csv
 from sim.wholefile import write_whole
 
-__all__ = ["write_rows"]
+__all__ = ["run_command"]
 
 
-def write_rows(
+def run_command(
     module: str,
+    description: str,
     files: str,
     rows: Callable[[Path, str], Iterable[KernelRow]],
     gpus: Iterable[str],
     arguments: Sequence[str] | None,
 ) -> int:
-    """Write what *rows* finds of one of *gpus* in a folder with *files*; return the exit code."""
-    parser = argparse.ArgumentParser(prog=f"python -m {module}")
+    """Run ``python -m MODULE`` on *arguments*; return the exit code.
+
+    It writes what *rows* finds of one of *gpus* in a folder with *files*; *description* is what its help says of it.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
     parser.add_argument("folder", type=Path, help=f"folder with {files}")
     parser.add_argument("gpu", choices=tuple(gpus))
     parser.add_argument("-o", "--output", type=Path, required=True)

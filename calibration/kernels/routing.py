@@ -10,14 +10,17 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from sim.moe.popularity.power_law import PowerLaw
+from sim.moe.popularity.power_law import PowerLaw, inverted
 
-__all__ = ["FirstRank", "first_rank"]
+__all__ = ["ROUTED", "FirstRank", "first_rank", "first_ranks"]
 
 Integers = NDArray[np.int64]
 
+ROUTED = ("num_experts", "topk", "num_tokens", "moe_ep_size")
+"""Columns by which a benchmark's routing is known, beside whether it is `grouped` (`first_rank`)."""
 _DRAWS = 60
 _GROUPS, _GROUP_LIMIT = 8, 4
 _GROUPED_DRAWS, _GROUPED_TOKENS = 6, 2048
@@ -60,6 +63,14 @@ def first_rank(
     return FirstRank(max(1.0, float((here > 0).sum(axis=1).mean())), float(crowding.mean()))
 
 
+def first_ranks(rows: pd.DataFrame, alpha: float | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what is touched and the crowding, shape (rows,) each, by the columns of `ROUTED` and `grouped`."""
+    keys = zip(*(rows[name].tolist() for name in (*ROUTED, "grouped")), strict=True)
+    found = [first_rank(*key, alpha, grouped=grouped) for *key, grouped in keys]
+    touched, crowding = np.array(found, dtype=np.float64).reshape(-1, 2).T
+    return touched, crowding
+
+
 def _stepped(experts: int, top_k: int, tokens: int) -> Integers:
     """Return the balanced choices, shape (tokens, top_k) (``balanced_logits``).
 
@@ -79,9 +90,7 @@ def _parts(
     """
     if tokens * top_k > experts:
         return PowerLaw(alpha=alpha, tokens=max(tokens, 2)).draw(draws, experts, random)
-    low, high, power = 0.01, 2.0, 1.0 - alpha
-    drawn: NDArray[np.float64] = (high**power - low**power) * random.random((draws, experts)) + low**power
-    return drawn ** (1.0 / power)
+    return inverted(random.random((draws, experts)), alpha, 0.01, 2.0)
 
 
 def _whole(wanted: NDArray[np.float64], most: int, ranks: int) -> Integers:

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from calibration.kernels.routing import first_rank
+from calibration.kernels.routing import first_ranks
 from sim.profiles.hardware import Hardware
+from sim.profiles.quantization import bytes_per_element
 
 __all__ = [
     "MILDEST_SKEW",
-    "ROUTED",
     "Table",
     "all_reduce",
     "decode",
@@ -30,8 +30,6 @@ __all__ = [
     "prefill",
 ]
 
-ROUTED = ("num_experts", "topk", "num_tokens", "moe_ep_size")
-"""Columns by which a benchmark's routing is known (`first_rank`)."""
 _NODE = 8
 MILDEST_SKEW = 1.01
 """Exponent of the mildest power law in the tables."""
@@ -71,10 +69,10 @@ def gemm(folder: Path, system: str, dtype: str, engines: tuple[str, ...], hardwa
     rows = _read(folder / f"gemm_{system}.csv.gz")
     rows = rows[(rows["dtype"] == dtype) & rows.backend_name.isin(engines) & (rows.n >= 512) & (rows.k >= 512)]
     eager = [pair in _EAGER for pair in zip(rows.backend_name, rows["dtype"], strict=True)]
-    weights = rows.n * rows.k * _WEIGHT_BYTES[dtype]
+    weights = rows.n * rows.k * _weight_bytes(dtype)
     possible = (weights + 2 * rows.m * (rows.n + rows.k)) / hardware.memory_bytes_per_s <= rows.seconds
     cache_bytes = hardware.l2_bytes or 0.0
-    if cache_bytes > _LARGE_CACHE_S * hardware.memory_bytes_per_s and _WEIGHT_BYTES[dtype] < _SIXTEEN_BIT_BYTES:
+    if cache_bytes > _LARGE_CACHE_S * hardware.memory_bytes_per_s and _weight_bytes(dtype) < _SIXTEEN_BIT_BYTES:
         possible &= (weights >= cache_bytes / 2) | (rows.backend_name != "trtllm")
     return _table(rows, possible & ~np.array(eager, dtype=bool), ["m", "n", "k"], f"gemm_{system}", dtype, engines)
 
@@ -149,10 +147,9 @@ def experts(folder: Path, system: str, dtype: str, engines: tuple[str, ...], har
 
 def _expert_bytes(rows: pd.DataFrame, dtype: str, alpha: float | None) -> pd.Series[float]:
     """Return the weights that the experts of each row read [B]."""
-    keys = zip(*(rows[name].tolist() for name in (*ROUTED, "grouped")), strict=True)
-    touched = [first_rank(*key, alpha, grouped=grouped).touched for *key, grouped in keys]
+    touched, _ = first_ranks(rows, alpha)
     params = rows.matrices * rows.hidden_size * rows.inter_size / rows.moe_tp_size
-    return params * touched * _WEIGHT_BYTES[dtype]
+    return params * touched * _weight_bytes(dtype)
 
 
 def all_reduce(folder: Path, system: str, ranks: int) -> Table:
@@ -165,16 +162,18 @@ def all_reduce(folder: Path, system: str, ranks: int) -> Table:
     return _table(rows, moved, ["bytes"], "comm_all", f"{system} {ranks} ranks", tuple(set(rows.library)))
 
 
-_WEIGHT_BYTES = {
-    "bfloat16": 2.0,
-    "fp8": 1.0,
-    "fp8_block": 1.0 + 4 / 128**2,
-    "nvfp4": 0.5625,
-    "int4_wo": 0.515625,
-    "w4a16_mxfp4": 0.53125,
-    "w4a8_mxfp4_mxfp8": 0.53125,
-    "sq": 1.0,
+_OWN_NAMES = {
+    "bfloat16": "bf16",
+    "int4_wo": "int4",
+    "w4a16_mxfp4": "mxfp4",
+    "w4a8_mxfp4_mxfp8": "mxfp4",
+    "sq": "int8",
 }
+"""Weight types that the tables call otherwise than `bytes_per_element`."""
+
+
+def _weight_bytes(dtype: str) -> float:
+    return bytes_per_element(_OWN_NAMES.get(dtype, dtype))
 
 
 @functools.cache

@@ -10,7 +10,7 @@ from pydantic import Field
 from sim.moe.expert_map import Floats
 from sim.moe.popularity.base import Popularity
 
-__all__ = ["PowerLaw"]
+__all__ = ["PowerLaw", "inverted"]
 
 
 class PowerLaw(Popularity):
@@ -26,7 +26,11 @@ class PowerLaw(Popularity):
 
     def draw(self, layers: int, experts: int, random: np.random.Generator) -> Floats:
         """Return the tokens of each expert by inversion of the bounded power law."""
-        quantile, low, high = random.random((layers, experts)), 1.0, 0.8 * self.tokens
-        if abs(power := 1.0 - self.alpha) < 1e-9:
-            return np.asarray(low * (high / low) ** quantile)
-        return np.asarray(((high**power - low**power) * quantile + low**power) ** (1.0 / power))
+        return inverted(random.random((layers, experts)), self.alpha, 1.0, 0.8 * self.tokens)
+
+
+def inverted(quantile: Floats, alpha: float, low: float, high: float) -> Floats:
+    """Return the values at *quantile* of a density of ``x ** -alpha`` between *low* and *high*, in its shape."""
+    if abs(power := 1.0 - alpha) < 1e-9:
+        return np.asarray(low * (high / low) ** quantile)
+    return np.asarray(((high**power - low**power) * quantile + low**power) ** (1.0 / power))

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from calibration.kernels import tables
-from calibration.kernels.routing import first_rank
+from calibration.kernels.routing import first_rank, first_ranks
 from sim.profiles.library import load_hardware
 
 
@@ -42,6 +42,22 @@ def test_a_skew_loses_no_choice_and_loads_the_first_rank_most():
     assert busiest.touched <= 8
     # each of two experts has room for the one token only
     assert first_rank(2, 2, 1, 2, 1.2) == (1, 1)
+
+
+def test_few_choices_under_a_skew_of_1_are_those_of_one_near_it():
+    near, at = (first_rank(128, 8, 4, 16, alpha) for alpha in (1 + 1e-6, 1.0))
+    assert at == pytest.approx(near, rel=1e-3)
+
+
+def test_every_row_has_its_own_first_rank():
+    rows = pd.DataFrame(
+        [(8, 2, 3, 2, False), (256, 8, 1, 64, True)],
+        columns=["num_experts", "topk", "num_tokens", "moe_ep_size", "grouped"],
+    )
+    touched, crowding = first_ranks(rows, None)
+    assert touched.tolist() == [3, 4]
+    assert crowding.tolist() == pytest.approx([1, 32])
+    assert [len(each) for each in first_ranks(rows[:0], None)] == [0, 0]
 
 
 def test_rows_of_the_cache_and_of_rare_kernels_are_left_out(tmp_path):
