@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from calibration.reading import Record, Table, table_format
+from calibration.reading import Record, Table, plain_number, table_format
 from calibration.runs import LATENCIES, STATISTICS, LoadKind, Run, latencies
 
 __all__ = ["FORMATS"]
@@ -59,7 +59,7 @@ def _columns(metric: str) -> dict[str, str]:
 
 def _is_number(cell: str) -> bool:
     try:
-        return not math.isnan(float(cell.replace(",", "")))
+        return not math.isnan(float(plain_number(cell)))
     except ValueError:
         return False
 

@@ -7,7 +7,7 @@ mistake; TP is right. Lengths are nominal: they are drawn from 0.8 to 1.0 times 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from calibration.reading import Record, Table, record_format, table_format
@@ -18,87 +18,101 @@ __all__ = ["FORMATS"]
 _NAMES = {"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2e": "e2el"}
 _STATISTICS = {"mean": "mean", "p50": "median", "p90": "p90", "p95": "p95", "p99": "p99"}
 _LABELS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2e": "E2E Latency"}
-_LENGTHS = "uniform 0.8-1.0 x nominal"
+_ROW = {
+    "tp": ("decode_tp", "tp"),
+    "ep": ("decode_ep", "ep"),
+    "prefill_gpus": ("num_prefill_gpu",),
+    "decode_gpus": ("num_decode_gpu",),
+    "dp_attention": ("decode_dp_attention", "dp_attention"),
+    "disaggregated": ("disagg",),
+    "speculation": ("spec_method", "spec_decoding"),
+    "date": ("date",),
+    "source": ("run_url",),
+    "version": ("image",),
+    "gpu": ("hardware", "hw"),
+    "engine": ("framework",),
+    "model": ("model",),
+    "weight_dtype": ("precision",),
+    "input_len": ("isl",),
+    "output_len": ("osl",),
+    "concurrency": ("conc",),
+    "total_tok_s": ("tput_per_gpu",),
+    "output_tok_s": ("output_tput_per_gpu",),
+}
+"""What a row of the API is called by; the names of jobs' result files come second."""
+_EXPORT = _ROW | {
+    "tp": ("TP",),
+    "ep": ("EP",),
+    "prefill_gpus": ("Num Prefill GPUs",),
+    "decode_gpus": ("Num Decode GPUs",),
+    "dp_attention": ("DP Attention",),
+    "disaggregated": ("Disaggregated",),
+    "speculation": ("Spec Decoding",),
+    "date": ("Date",),
+    "gpu": ("Hardware",),
+    "engine": ("Framework",),
+    "model": ("Model",),
+    "weight_dtype": ("Precision",),
+    "input_len": ("ISL",),
+    "output_len": ("OSL",),
+    "concurrency": ("Concurrency",),
+    "total_tok_s": ("Throughput/GPU (tok/s)",),
+    "output_tok_s": ("Output Throughput/GPU (tok/s)",),
+}
+"""The same in the dashboard's export."""
 
 
-def _of_row(record: Record) -> Iterator[Run]:
-    measured = record.child("metrics") if "metrics" in record else record
-    tp, disaggregated = record.whole("decode_tp", "tp"), bool(record.flag("disagg"))
-    gpus = _gpus(record, "num_prefill_gpu", "num_decode_gpu") if disaggregated else tp
-    # Of a disaggregated row it is per decoding GPU, as far as can be told.
-    output = None if disaggregated else measured.number("output_tput_per_gpu")
-    yield Run(
+def _run(row: Record, measured: Record, keys: Mapping[str, tuple[str, ...]], times: dict[str, Any]) -> Run:
+    """Return the run of a *row* and its *measured* part by what *keys* calls each field; *times* has its latencies."""
+    tp, disaggregated = row.whole(*keys["tp"]), bool(row.flag(*keys["disaggregated"]))
+    gpus = _added(row.whole(*keys["prefill_gpus"]), row.whole(*keys["decode_gpus"])) if disaggregated else tp
+    # Of a disaggregated row the output's is per decoding GPU, as far as can be told.
+    rates = ("total_tok_s",) if disaggregated else ("total_tok_s", "output_tok_s")
+    each = {name: measured.number(*keys[name]) for name in rates}
+    of_all: dict[str, Any] = {name: value * gpus for name, value in each.items() if value is not None and gpus}
+    texts = ("date", "source", "version", "gpu", "engine", "model", "weight_dtype")
+    said: dict[str, Any] = {name: row.text(*keys[name]) for name in texts}
+    return Run(
         tp=tp,
         n_gpus=gpus,
-        len_distribution=_LENGTHS,
-        date=record.text("date"),
-        source=record.text("run_url"),
-        version=record.text("image"),
-        gpu=record.text("hardware", "hw"),
-        ep=record.whole("decode_ep", "ep"),
-        dp_attention=record.flag("decode_dp_attention", "dp_attention"),
-        mode=_mode(disaggregated, record.text("spec_method", "spec_decoding")),
-        engine=record.text("framework"),
-        model=record.text("model"),
-        weight_dtype=record.text("precision"),
-        input_len=record.number("isl"),
-        output_len=record.number("osl"),
-        **load_of(None, record.number("conc")),
-        **_rates(measured.number("tput_per_gpu"), output, gpus),
-        **latencies({metric: measured.numbers(_keys(name)) for metric, name in _NAMES.items()}),
+        ep=row.whole(*keys["ep"]),
+        dp_attention=row.flag(*keys["dp_attention"]),
+        mode=_mode(disaggregated, row.text(*keys["speculation"])),
+        input_len=row.number(*keys["input_len"]),
+        output_len=row.number(*keys["output_len"]),
+        len_distribution="uniform 0.8-1.0 x nominal",
+        **said,
+        **load_of(None, row.number(*keys["concurrency"])),
+        **of_all,
+        **times,
     )
 
+
+def _added(prefill: int | None, decode: int | None) -> int | None:
+    return None if prefill is None or decode is None else prefill + decode
 
 
 def _mode(disaggregated: bool, speculation: str | None) -> str:
     return ("disagg" if disaggregated else "agg") + ("" if speculation in (None, "none") else "+spec")
 
 
-def _rates(total: float | None, output: float | None, gpus: int | None) -> dict[str, Any]:
-    """Return the rates of the whole deployment from those of one GPU."""
-    each = {"total_tok_s": total, "output_tok_s": output}
-    return {name: value * gpus for name, value in each.items() if value is not None and gpus}
+def _of_row(record: Record) -> Iterator[Run]:
+    measured = record.child("metrics") if "metrics" in record else record
+    times = {
+        metric: measured.numbers({key: f"{word}_{name}" for key, word in _STATISTICS.items()})
+        for metric, name in _NAMES.items()
+    }
+    yield _run(record, measured, _ROW, latencies(times))
 
 
 def _of_export(table: Table) -> Iterator[Run]:
-    return (_exported(row) for row in table.records)
-
-
-def _exported(row: Record) -> Run:
-    tp, disaggregated = row.whole("TP"), bool(row.flag("Disaggregated"))
-    gpus = _gpus(row, "Num Prefill GPUs", "Num Decode GPUs") if disaggregated else tp
-    output = None if disaggregated else row.number("Output Throughput/GPU (tok/s)")
-    return Run(
-        tp=tp,
-        n_gpus=gpus,
-        len_distribution=_LENGTHS,
-        date=row.text("Date"),
-        engine=row.text("Framework"),
-        gpu=row.text("Hardware"),
-        ep=row.whole("EP"),
-        dp_attention=row.flag("DP Attention"),
-        mode=_mode(disaggregated, row.text("Spec Decoding")),
-        model=row.text("Model"),
-        weight_dtype=row.text("Precision"),
-        input_len=row.number("ISL"),
-        output_len=row.number("OSL"),
-        **load_of(None, row.number("Concurrency")),
-        **_rates(row.number("Throughput/GPU (tok/s)"), output, gpus),
-        **latencies({metric: row.numbers(_headings(label)) for metric, label in _LABELS.items()}, _unit_s(row)),
-    )
-
-
-def _gpus(record: Record, prefill: str, decode: str) -> int | None:
-    counts = (record.whole(prefill), record.whole(decode))
-    return None if counts[0] is None or counts[1] is None else counts[0] + counts[1]
+    for row in table.records:
+        times = {metric: row.numbers(_headings(label)) for metric, label in _LABELS.items()}
+        yield _run(row, row, _EXPORT, latencies(times, _unit_s(row)))
 
 
 def _headings(label: str) -> dict[str, str]:
     return {"mean": f"Mean {label} (ms)", "p50": f"Median {label} (ms)", "p99": f"P99 {label} (ms)"}
-
-
-def _keys(name: str) -> dict[str, str]:
-    return {key: f"{word}_{name}" for key, word in _STATISTICS.items()}
 
 
 def _unit_s(row: Record) -> float:

@@ -2,7 +2,7 @@
 
 from calibration.reading.content import Content, Table, read_content
 from calibration.reading.format import Format, record_format, table_format, text_format
-from calibration.reading.record import Record
+from calibration.reading.record import Record, plain_number
 from calibration.reading.rows import header_of, rows_of
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Record",
     "Table",
     "header_of",
+    "plain_number",
     "read_content",
     "record_format",
     "rows_of",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import itertools
@@ -26,6 +27,8 @@ MAX_YAML_CHARACTERS = 8 << 20  # YAML is read by Python itself, some 0.2 MB/s
 _GZIP = b"\x1f\x8b"
 _YAML = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|---[ \t]*\r?\n)*[A-Za-z_][\w.-]*:(?:\s|$)")
 _VALUE = re.compile(r"[^\s,]")
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # what a Windows shell writes that redirects a program's output
 _RULE = frozenset("|:- ")  # what the line below the header of a Markdown table is made of
 
 
@@ -74,7 +77,7 @@ class Content:
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
-        """Tables of comma- or tab-separated values; an empty line ends one, ``#`` lines above are left out."""
+        """Tables of values between commas, tabs or semicolons; an empty line ends one, ``#`` lines above are none."""
         if self._is_json:
             return ()
         with suppress(csv.Error):
@@ -107,7 +110,7 @@ class Content:
     def _description(self) -> str:
         if self.tables and len(self.tables[0].header) > 1:
             return f"a table with the columns {', '.join(self.tables[0].header[:8])}"
-        return f"{len(self.lines)} lines of text"
+        return f"{len(self.lines)} lines of text" if len(self.lines) > 1 else "a line of text"
 
     def _parsed(self) -> Iterator[Record]:
         if self._is_json:
@@ -138,7 +141,8 @@ class Content:
 
     def _delimited(self) -> Iterator[Table]:
         head = next((line for line in self.lines if line.strip() and not line.startswith("#")), "")
-        reader = csv.reader(io.StringIO(self.text), delimiter="\t" if "\t" in head else ",")
+        delimiter = "\t" if "\t" in head else max(",;", key=head.count)
+        reader = csv.reader(io.StringIO(self.text), delimiter=delimiter)
         header: tuple[str, ...] = ()
         rows: list[tuple[str, ...]] = []
         lines: list[int] = []
@@ -176,13 +180,19 @@ def read_content(path: str | Path) -> Content:
     content = _gunzipped(raw, str(path)) if raw.startswith(_GZIP) else raw
     if len(content) > MAX_BYTES:
         raise TraceError(f"is larger than {MAX_BYTES >> 20} MiB", file=str(path))
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise TraceError("is not UTF-8 text", file=str(path)) from None
+    text = _decoded(content, str(path))
     if not text.strip():
         raise TraceError("is empty", file=str(path))
     return Content(str(path), text)
+
+
+def _decoded(content: bytes, file: str) -> str:
+    """Return the text without a terminal's colours, its lines ended as everywhere here."""
+    try:
+        text = content.decode("utf-16" if content.startswith(_UTF16) else "utf-8-sig")
+    except UnicodeDecodeError:
+        raise TraceError("is not UTF-8 text", file=file) from None
+    return _COLOUR.sub("", text).replace("\r\n", "\n")
 
 
 def _gunzipped(raw: bytes, file: str) -> bytes:
@@ -191,11 +201,13 @@ def _gunzipped(raw: bytes, file: str) -> bytes:
     try:
         while raw and len(content) <= MAX_BYTES:
             content += unpacker.decompress(raw, MAX_BYTES + 1 - len(content))
-            raw = unpacker.unconsumed_tail
-            if unpacker.eof:  # several members may follow one another
-                raw, unpacker = unpacker.unused_data, zlib.decompressobj(wbits=31)
+            raw = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
+            if unpacker.eof and raw:  # several members may follow one another
+                unpacker = zlib.decompressobj(wbits=31)
     except zlib.error:
         raise TraceError("is a broken gzip file", file=file) from None
+    if not unpacker.eof and len(content) <= MAX_BYTES:
+        raise TraceError("is a gzip file without its end", file=file)
     return bytes(content)
 
 

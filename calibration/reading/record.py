@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 
 from sim.errors import TraceError
 
-__all__ = ["Record"]
+__all__ = ["Record", "plain_number"]
 
 _NOTHING = {"", "-", "n/a", "na", "nan", "none", "null"}
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?")
 _TOO_LARGE = 1e30  # no count, rate or time of a benchmark comes near, and squares of it stay finite
 _LONGEST_TEXT = 500
 
@@ -147,7 +149,7 @@ class Record:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise self.error(key, f"expected a number, got {_shown(value)}")
         try:
-            return float(value.replace(",", "") if isinstance(value, str) else value)
+            return float(plain_number(value) if isinstance(value, str) else value)
         except (ValueError, OverflowError):
             raise self.error(key, f"expected a number, got {_shown(value)}") from None
 
@@ -161,6 +163,11 @@ class Record:
         if (numbers < 0).any() or (numbers >= _TOO_LARGE).any():
             raise self.error(key, "a number is out of range")
         return numbers
+
+
+def plain_number(number: str) -> str:
+    """Return *number* without commas between its thousands; one where a decimal point belongs stays, and is refused."""
+    return number.replace(",", "") if _THOUSANDS.fullmatch(number.strip()) else number
 
 
 def _shown(value: Any) -> str:

@@ -33,7 +33,7 @@ def refused(path):
         ('{"completed": 1,}', "is not JSON"),
         ('{"a": 1}', "no result of a known tool, but an object with the keys a"),
         ("x,y\n1,2\n", "but a table with the columns x, y"),
-        ("nothing to see\n", "but 1 lines of text"),
+        ("nothing to see\n", "but a line of text"),
         ("key: [1, 2\nother: 3\n", "is not YAML"),
         ("key: !!python/object/apply:os.system ['true']\n", "tag"),
     ],
@@ -48,6 +48,8 @@ def test_what_is_no_benchmark(tmp_path, text, said):
     ("change", "said"),
     [
         ({"mean_ttft_ms": "fast"}, "mean_ttft_ms: expected a number, got 'fast'"),
+        ({"mean_ttft_ms": "216,4"}, "mean_ttft_ms: expected a number, got '216,4'"),
+        ({"mean_ttft_ms": "0,125"}, "mean_ttft_ms: expected a number, got '0,125'"),
         ({"mean_ttft_ms": True}, "mean_ttft_ms: expected a number, got True"),
         ({"mean_ttft_ms": [1]}, "mean_ttft_ms: expected a number, got a list"),
         ({"mean_ttft_ms": -1}, "mean_ttft_ms: -1 is out of range"),
@@ -95,6 +97,8 @@ def test_gzip_bombs_and_broken_gzip(tmp_path, monkeypatch):
     assert "is larger than 1 MiB" in refused(path)
     path.write_bytes(gzip.compress(b"abc")[:-4] + b"\0\0\0\0")
     assert "broken gzip" in refused(path)
+    path.write_bytes(gzip.compress(json.dumps(SERVE).encode())[:-8])
+    assert "a gzip file without its end" in refused(path)
 
 
 @pytest.mark.parametrize("character", ["-", "|", " ", "a", "=", ": "])

@@ -204,3 +204,35 @@ def test_gzip_in_several_members(tmp_path):
     path = tmp_path / "x"
     path.write_bytes(gzip.compress(json.dumps(row).encode()) + gzip.compress(b"\n" + json.dumps(row).encode()))
     assert len(import_file(path)) == 2
+
+
+REPORT = """============ Serving Benchmark Result ============
+Successful requests:                     1,200
+Benchmark duration (s):                  60.0
+Mean TTFT (ms):                          1,216.4
+==================================================
+"""
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        REPORT.encode(),
+        REPORT.replace("\n", "\r\n").encode(),
+        REPORT.encode("utf-16"),
+        b"\xef\xbb\xbf" + REPORT.encode(),
+        REPORT.replace("Mean", "\x1b[1mMean\x1b[0m").encode(),
+        b"50%|## | 1/2\r100%|###| 2/2\n" + REPORT.encode(),
+    ],
+    ids=["plain", "CRLF", "UTF-16", "BOM", "colours", "progress"],
+)
+def test_a_report_reads_alike_however_it_was_saved(tmp_path, content):
+    path = tmp_path / "output"
+    path.write_bytes(content)
+    (run,) = import_file(path)
+    assert (run.completed, run.ttft_mean_s) == (1200, pytest.approx(1.2164))
+
+
+def test_a_table_may_have_semicolons(tmp_path):
+    commas, semicolons = (read(tmp_path, f"arrival_s{s}output_tokens{s}e2e_ms\n0{s}5{s}10.5\n") for s in ",;")
+    assert semicolons[0].e2e_mean_s == commas[0].e2e_mean_s == pytest.approx(0.0105)
