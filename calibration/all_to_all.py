@@ -18,14 +18,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
+from calibration.kernels.tables import PACKAGE, RANKS_OF_SERVER
 from sim.profiles.library import load_hardware
 
 __all__ = ["LIBRARIES", "fit"]
 
 Floats = NDArray[np.float64]
 
-_SOURCE = "aiconfigurator-core 0.12.0 (NVIDIA, Apache-2.0)"
-_RANKS_OF_NODE = 8
 _ELEMENT_BYTES = {"dispatch": 1.0, "combine": 2.0}
 _ROUTED_NODES = 4
 """DeepSeek's router lets a token go to 4 groups, and the benchmark makes every node a group."""
@@ -57,7 +56,7 @@ def _deepep(folder: Path) -> dict[str, Any]:
            for name, system in _OTHERS.items()}  # fmt: skip
     return {
         "name": "deepep",
-        "sources": {"all": f"{_SOURCE}: wideep_deepep_ll, wideep_deepep_normal"},
+        "sources": {"all": f"{PACKAGE}: wideep_deepep_ll, wideep_deepep_normal"},
         "notes": "Fitted on H100, whose shares of the link carry over, and on five others within a node. Benchmarks"
         " route evenly; 20 or 24 SMs for throughput.",
         **{mode: dict(_by_nodes(mode, folder, _FIRST, "h100_sxm")) for mode in _MODES},
@@ -88,7 +87,7 @@ def _by_nodes(mode: str, folder: Path, accelerator: str, system: str) -> Iterato
 
 def _copies(mode: str, nodes: int, top_k: Floats) -> Floats:
     """Return how often a token leaves its rank, or with several nodes its node."""
-    ranks = _RANKS_OF_NODE * nodes
+    ranks = RANKS_OF_SERVER * nodes
     away = 1.0 - 1.0 / (ranks if nodes == 1 else nodes)
     if mode == "low_latency":
         return top_k * away
@@ -123,7 +122,7 @@ def _nvlink(folder: Path) -> dict[str, Any]:
     }
     return {
         "name": "trtllm-nvlink",
-        "sources": {"all": f"{_SOURCE}: trtllm_alltoall"},
+        "sources": {"all": f"{PACKAGE}: trtllm_alltoall"},
         "notes": "TensorRT-LLM's NVLinkTwoSided kernels, fitted on 4 to 64 ranks of a GB200 NVL72 with even routing.",
         "high_throughput": {1: _constants(phases, "trtllm_alltoall: gb200, 4 to 64 ranks", path)},
     }
@@ -143,7 +142,7 @@ def _called_by(name: str, backend: str, dispatched: str, folder: Path) -> dict[s
            for accelerator in _OTHERS}  # fmt: skip
     return {
         "name": name,
-        "sources": {"all": f"{_SOURCE}: moe_a2a ({backend}); low latency and several nodes as of deepep"},
+        "sources": {"all": f"{PACKAGE}: moe_a2a ({backend}); low latency and several nodes as of deepep"},
         "notes": "Timed without a CUDA graph, as prompts run: with the engine's copies and its wait for the counts.",
         "several_nodes_of": plain["name"],
         "low_latency": plain["low_latency"],

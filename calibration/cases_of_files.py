@@ -47,8 +47,7 @@ def serving_cases_of(
 
 def _doubted(run: Run, number: int) -> ServingCase:
     """Return *run* as a case with what ``calibration import`` says of it."""
-    doubts = tuple(f"{flag.severity}: {flag.check}: {flag.text}" for flag in suspicions(run))
-    return replace(case_of_run(run, number), doubts=doubts)
+    return replace(case_of_run(run, number), doubts=tuple(suspicions(run)))
 
 
 def steps_of(

@@ -7,7 +7,7 @@ import io
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -20,14 +20,19 @@ from calibration.fitting.points import Measured, log_errors, points_of
 from calibration.fitting.priors import Prior, priors_for
 from calibration.fitting.problem import Problem
 from calibration.memory_cases import NotModelledError
+from calibration.runs import Steps
 from calibration.serving_cases import ServingCase
 from calibration.step_points import StepPoint, step_points
 from calibration.summary_of_cases import error_statistics
 from sim.errors import SimError, UserError
 from sim.profiles.calibrated_engine import EngineConstants
 
-__all__ = ["Outcome", "Row", "fit", "fit_points", "profile_yaml", "too_few"]
+__all__ = ["Outcome", "Row", "fit", "fit_cases", "fit_points", "profile_yaml"]
 
+OnProgress = Callable[[int, int], None]
+"""Takes the rounds of simulations that are done, and how many there are at most."""
+_FEWEST = 3
+"""Runs or steps below which nothing is fitted: with two there is none to spare for what one of them has alone."""
 _HELD_OUT = 5
 """One run in so many is kept back."""
 
@@ -142,34 +147,49 @@ def fit(files: Sequence[Path], where: Mapping[str, str], assumed: Mapping[str, s
     Raises
     ------
     UserError
-        No run that can be simulated (with the first reason), fewer than three, or runs of several engines.
+        As `fit_cases`.
     """
     cases = [case for path in files for case in serving_cases_of(path, None, where, assumed)]
-    simulated, refused = points_of(cases)
-    steps = [point for path in files for point in _steps_of(path, where, assumed, refused)]
-    if len(simulated) + len(steps) < 3:
-        raise too_few(len(simulated), refused)
-    step = max(1, math.ceil(len(simulated) / most))
-    points: list[Measured] = [*simulated[::step], *steps]
-    engines = {version_of(point.case, [])[0] for point in points}
-    if len(engines) > 1:
-        raise UserError(f"runs of several engines ({', '.join(sorted(engines))}): choose one with --where engine=NAME")
+    traces = [trace for path in files for trace in steps_of(path, where, assumed)]
     source = ", ".join(f"{path.name} (sha256 {_sha256(path)[:12]})" for path in files)
-    return fit_points(engines.pop(), points, source)
+    return fit_cases(cases, source, most, traces)
 
 
-def too_few(runs: int, refused: Mapping[str, str]) -> UserError:
+def fit_cases(
+    cases: Iterable[ServingCase],
+    source: str,
+    most: int,
+    traces: Iterable[tuple[ServingCase, Steps]] = (),
+    on_progress: OnProgress = lambda done, total: None,
+) -> Outcome:
+    """Fit the engine constants to at most *most* of *cases*, drawn evenly, and to all exact decodes of *traces*.
+
+    Raises
+    ------
+    UserError
+        No run that can be simulated (with the first reason), fewer than three, or runs of several engines.
+    """
+    simulated, refused = points_of(cases)
+    steps = list(_steps_of(traces, refused))
+    if len(simulated) + len(steps) < _FEWEST:
+        raise _too_few(len(simulated), refused)
+    points: list[Measured] = [*simulated[:: math.ceil(len(simulated) / most) or 1], *steps]
+    engines = sorted({version_of(point.case, [])[0] for point in points})
+    if len(engines) > 1:
+        raise UserError(f"runs of several engines ({', '.join(engines)}): fit one at a time (--where engine=NAME)")
+    return fit_points(engines[0], points, source, on_progress=on_progress)
+
+
+def _too_few(runs: int, refused: Mapping[str, str]) -> UserError:
     """Return the error of *runs* that are fewer than a fit needs, with the first reason why others were *refused*."""
     reason = next((f": {reason}" for reason in refused.values()), "")
     counted = "1 run" if runs == 1 else f"{runs} runs"
-    return UserError(f"{counted} can be fitted, at least 3 at different loads are needed{reason}")
+    return UserError(f"{counted} can be fitted, at least {_FEWEST} at different loads are needed{reason}")
 
 
-def _steps_of(
-    path: Path, where: Mapping[str, str], assumed: Mapping[str, str], refused: dict[str, str]
-) -> Iterator[StepPoint]:
-    """Yield the steps of the traces in *path* that fit *where*, and note why a trace is *refused*."""
-    for case, steps in steps_of(path, where, assumed):
+def _steps_of(traces: Iterable[tuple[ServingCase, Steps]], refused: dict[str, str]) -> Iterator[StepPoint]:
+    """Yield the steps of *traces*, and note why one is *refused*."""
+    for case, steps in traces:
         try:
             yield from step_points(case, steps)
         except (NotModelledError, SimError) as problem:
@@ -185,14 +205,14 @@ def fit_points(
     points: Sequence[Measured],
     source: str,
     overlaps: Sequence[bool] = (True, False),
-    on_progress: Callable[[int, int], None] = lambda done, total: None,
+    on_progress: OnProgress = lambda done, total: None,
     priors: tuple[Prior, ...] | None = None,
     most_evaluations: int = MOST_EVALUATIONS,
 ) -> Outcome:
     """Fit to four in five of *points*, with host time behind the GPU's and added to it; the better one counts.
 
-    *on_progress* is called with the rounds of simulations that are done and how many there are at most. Without
-    *priors*, those of the engine's version hold. Residuals and slopes are evaluated *most_evaluations* times at most.
+    Without *priors*, those of the engine's version hold. Residuals and slopes are evaluated *most_evaluations* times at
+    most.
     """
     ordered = sorted(points, key=lambda point: hashlib.sha256(point.case.name.encode()).hexdigest())
     held_out = ordered[_HELD_OUT - 1 :: _HELD_OUT]

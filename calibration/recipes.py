@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from calibration.anomalies import anomaly_of
 from calibration.case_names import gpu_of, version_of
-from calibration.fitting.priors import FACTORS_DEVIATION
+from calibration.fitting.priors import FACTORS_DEVIATION, OTHER_KERNELS_DEVIATION, stand_for_others
 from calibration.memory_cases import NotModelledError
 from calibration.serving_cases import ServingCase
 from sim.errors import UserError, did_you_mean
@@ -69,19 +69,18 @@ class Recipe(NamedTuple):
     @property
     def of_other_kernels(self) -> bool:
         """Its factors stand for kernels that nobody timed, and its host times for what these leave."""
-        return self.deviation > FACTORS_DEVIATION
+        return stand_for_others(self.deviation)
 
 
-_OTHER_KERNELS = 0.5
 _HOST_OF_2024_S = 2.4e-3
 """What vLLM 0.5 took the host an iteration beside timed kernels: 1.9 ms on A100, 2.8 ms on H100."""
 _SLOW_HOST_S = 10e-3
 """A token of DeepSeek-R1-Distill-Qwen-1.5B took 11.3 ms on the RTX 4090 that ran, its weights a third of that."""
 _BATCHES = ("batch",)
 _ONE_CARD = (("tp", ("1",)),)
-_ALL_OF_LLAMA_CPP = Recipe("llama-cpp", "0", None, (), (False,), deviation=_OTHER_KERNELS, load_types=_BATCHES)
+_ALL_OF_LLAMA_CPP = Recipe("llama-cpp", "0", None, (), (False,), deviation=OTHER_KERNELS_DEVIATION, load_types=_BATCHES)
 _OF_OTHER_KERNELS = Recipe(
-    "vllm", "0.2", "0.6", (), (False,), host_s=_HOST_OF_2024_S, deviation=_OTHER_KERNELS, load_types=_BATCHES
+    "vllm", "0.2", "0.6", (), (False,), host_s=_HOST_OF_2024_S, deviation=OTHER_KERNELS_DEVIATION, load_types=_BATCHES
 )
 
 RECIPES = (

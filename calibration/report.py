@@ -67,7 +67,7 @@ def _figures(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield measured beside predicted of each case, those that the table of errors has."""
     for case in cases:
         yield f"{case['case_id'].rpartition('/')[2]}: {case['model']} on {case['gpu']}, {case['engine']}"
-        yield from case.get("doubts", ())
+        yield from ("{severity}: {check}: {text}".format(**doubt) for doubt in case.get("doubts", ()))
         if case["assumed"]:
             yield f"assumed: {'; '.join(dict.fromkeys(case['assumed']))}"
         rows = [["", "measured", "predicted", "90 % interval", "error"]]
@@ -80,7 +80,7 @@ def _figures(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _doubts(cases: Sequence[Mapping[str, Any]]) -> list[str]:
     """Count the cases in which something does not add up, by what it is."""
-    counts = Counter(doubt.split(": ")[1] for case in cases for doubt in case.get("doubts", ()))
+    counts = Counter(doubt["check"] for case in cases for doubt in case.get("doubts", ()))
     if not counts:
         return []
     found = ", ".join(f"{check} {count}" for check, count in counts.most_common())

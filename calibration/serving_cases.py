@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from calibration.reading import rows_of
+from calibration.suspicion import Flag
 from sim.metrics.latency import Distribution
 from sim.metrics.summary import Summary
 from sim.units import LARGEST
@@ -53,7 +54,7 @@ class ServingCase:
     """One benchmark run; the cells as they were written, an empty one is unknown, and what does not add up in them."""
 
     row: Mapping[str, str]
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Flag, ...] = ()
 
     @property
     def name(self) -> str:

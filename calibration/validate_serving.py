@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from calibration.experiment_of_case import prepared_to_fit
@@ -109,6 +109,6 @@ def _entry(case: ServingCase, answer: Answer) -> dict[str, Any]:
         "inside": inside,
         "overload": {"measured": measured_overload(case), "simulated": answer.get("overloaded")},
         "assumed": answer["assumed"],
-        "doubts": list(case.doubts),
+        "doubts": [asdict(doubt) for doubt in case.doubts],
         "skipped": answer["skipped"],
     }

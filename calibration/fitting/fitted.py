@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.fitting.points import Floats, Measured
-from calibration.fitting.priors import FACTORS_DEVIATION
+from calibration.fitting.priors import stand_for_others
 from calibration.fitting.problem import Problem
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import ConstantName, EngineConstants
@@ -102,7 +102,7 @@ def _start(problem: Problem) -> Floats:
     """
     slower = np.array([-1.0 if prior.name in ("compute_factor", "memory_factor") else 0.0 for prior in problem.priors])
     starts = [0.0 * slower]
-    if any(prior.name == "memory_factor" and prior.deviation > FACTORS_DEVIATION for prior in problem.priors):
+    if any(prior.name == "memory_factor" and stand_for_others(prior.deviation) for prior in problem.priors):
         starts += [deviations * slower for deviations in (1.0, 2.0, 3.0, 4.0)]
     low, high = problem.bounds()
     inside = [np.clip(start, low, high) for start in starts]

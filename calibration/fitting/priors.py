@@ -8,11 +8,22 @@ from typing import NamedTuple
 from sim.profiles.calibrated_engine import ConstantName
 from sim.profiles.engine import EngineVersion
 
-__all__ = ["FACTORS_DEVIATION", "Prior", "priors_for"]
+__all__ = ["FACTORS_DEVIATION", "OTHER_KERNELS_DEVIATION", "Prior", "priors_for", "stand_for_others"]
 
 _FACTORS: tuple[ConstantName, ...] = ("compute_factor", "memory_factor", "kernel_time_factor")
 FACTORS_DEVIATION = 0.05
 """How far from 1 factors on an engine's own kernels are thought to be."""
+OTHER_KERNELS_DEVIATION = 0.5
+"""The same where nobody timed the kernels, and those of another engine or accelerator stand in: half of the 15 factors
+on memory rates that were fitted so lie within a third of 1, as half of a normal distribution of this width do."""
+_BOUNDS, _OTHER_KERNELS_BOUNDS = (0.5, 1.5), (0.02, 3.0)
+"""Ends of the search, far from what is thought: the lowest factors that were fitted are 0.04, of vLLM's products on
+MI300X and Max 1550 in 2024."""
+
+
+def stand_for_others(deviation: float) -> bool:
+    """Tell whether factors of so wide a *deviation* stand for kernels that nobody timed."""
+    return deviation > FACTORS_DEVIATION
 
 
 class Prior(NamedTuple):
@@ -57,7 +68,7 @@ def priors_for(
     host, delay = version.host, version.request_delay
     iteration_s, least_s = (host.per_iteration_s, 1e-3) if host_s is None else (host_s, host_s)
 
-    bounds = (0.5, 1.5) if factors_deviation <= FACTORS_DEVIATION else (0.02, 3.0)
+    bounds = _OTHER_KERNELS_BOUNDS if stand_for_others(factors_deviation) else _BOUNDS
 
     def near(name: ConstantName, value: float, floor: float, high: float) -> Prior:
         return Prior(name, value, max(value, floor), 0.0, high)

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from calibration.kernels.fitting import fit
 from calibration.kernels.systems import SYSTEMS, tasks
+from calibration.kernels.tables import PACKAGE
 from calibration.kernels.writing import TABLES, fixed, table_lines
 from sim.profiles.library import load_calibrated_hardware, load_hardware
 from sim.wholefile import write_whole
@@ -30,7 +31,7 @@ _HEAD = """# Written by `python -m calibration.kernels`: do not edit.
 name: {name}
 sources:
   all: >-
-    Fitted to the kernel tables of aiconfigurator-core 0.12.0 (NVIDIA, Apache-2.0); each fit names its table.
+    Fitted to the kernel tables of {package}; each fit names its table.
 """
 
 
@@ -45,7 +46,8 @@ def main(arguments: list[str] | None = None) -> int:
     anew = options.table or TABLES
     for name in sorted(options.only or SYSTEMS, key=lambda name: name != _RELATIVE):
         path: Path = options.out / f"{name}.yaml"
-        write_whole(path, (_HEAD.format(name=name) + "".join(_tables(options.folder, name, anew))).encode())
+        head = _HEAD.format(name=name, package=PACKAGE)
+        write_whole(path, (head + "".join(_tables(options.folder, name, anew))).encode())
         sys.stderr.write(f"{path}\n")
     return 0
 

@@ -105,8 +105,7 @@ def _products(folder: Path, system: str, hardware: Hardware) -> Iterator[Task]:
             used = engines if whose else instead or engines
             measured = tables.experts(folder, system, dtype, used, hardware)
             spread = bool(len(measured)) and bool((measured.shapes.moe_ep_size > 1).any())
-            alpha = None if "balanced" in measured.source else tables.MILDEST_SKEW
-            problem = problems.experts(hardware, weights, alpha=alpha, spread=spread)
+            problem = problems.experts(hardware, weights, alpha=measured.skew, spread=spread)
             yield Task("experts", key, problem, measured)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,8 @@ from sim.profiles.hardware import Hardware
 from sim.profiles.quantization import bytes_per_element
 
 __all__ = [
-    "MILDEST_SKEW",
+    "PACKAGE",
+    "RANKS_OF_SERVER",
     "Table",
     "all_reduce",
     "decode",
@@ -30,10 +31,11 @@ __all__ = [
     "prefill",
 ]
 
-_NODE = 8
-MILDEST_SKEW = 1.01
+RANKS_OF_SERVER = 8
+"""Accelerators that NVIDIA's HGX boards and most PCIe servers join; beyond, what is measured crosses a network."""
+_MILDEST_SKEW = 1.01
 """Exponent of the mildest power law in the tables."""
-_PACKAGE = "aiconfigurator-core 0.12.0 (NVIDIA, Apache-2.0)"
+PACKAGE = "aiconfigurator-core 0.12.0 (NVIDIA, Apache-2.0)"
 _EAGER = (("vllm", "fp8_block"),)
 """Timed without a CUDA graph: 60 to 300 us of launch in each row (aiconfigurator issue 1414)."""
 _LARGE_CACHE_S = 50e-6
@@ -47,12 +49,21 @@ _SERVED_SEQUENCES = 512
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Shapes, one a row, with `seconds`, and where they are from."""
+    """Shapes, one a row, with `seconds`, and where they are from.
+
+    Attributes
+    ----------
+    excluded
+        Rows that were left out by rule.
+    skew
+        Exponent of the power law by which experts were chosen; None where they were chosen evenly.
+    """
 
     shapes: pd.DataFrame
     source: str
     sha256: str
     excluded: int
+    skew: float | None = None
 
     def __len__(self) -> int:
         """Return the number of shapes."""
@@ -126,28 +137,28 @@ def experts(folder: Path, system: str, dtype: str, engines: tuple[str, ...], har
     rows = rows[(rows["dtype"] == dtype) & rows.backend_name.isin(engines)]
     rows = rows[~rows.kernel_source.str.endswith("_nongated")]
     if hardware.interconnect is None or engines == ("trtllm",):
-        rows = rows[rows.moe_ep_size <= _NODE]
+        rows = rows[rows.moe_ep_size <= RANKS_OF_SERVER]
     if engines == ("sglang",):
         rows = rows[(rows.moe_ep_size == 1) | rows.kernel_source.str.contains("trtllm")]
     spread = rows.moe_ep_size > 1
     ran = rows.groupby([rows.kernel_source, spread]).kernel_source.transform("size")
     usual = ran == ran.groupby(spread).transform("max")
-    routing = "balanced" if (rows.distribution == "balanced").any() else f"power_law_{MILDEST_SKEW}"
+    skew = None if (rows.distribution == "balanced").any() else _MILDEST_SKEW
+    routing = "balanced" if skew is None else f"power_law_{skew}"
     gateless = (rows.topk == 22) | ((rows.topk == 6) & (rows.inter_size == 1856))
     rows = rows.assign(matrices=np.where(gateless, 2, 3))
     shape = ["num_tokens", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size", "moe_ep_size"]
     rows = rows.assign(grouped=(rows.num_experts == 256) & (rows.hidden_size == 7168))
     shape += ["matrices", "grouped"]
     used = usual & (rows.distribution == routing)
-    alpha = None if routing == "balanced" else MILDEST_SKEW
-    read_s = _expert_bytes(rows[used], dtype, alpha) / hardware.memory_bytes_per_s
+    read_s = _expert_bytes(rows[used], dtype, skew) / hardware.memory_bytes_per_s
     used &= ~(read_s > rows.seconds[used]).reindex(rows.index, fill_value=False)
-    return _table(rows, used, shape, f"moe_{system}", f"{dtype} {routing}", engines)
+    return replace(_table(rows, used, shape, f"moe_{system}", f"{dtype} {routing}", engines), skew=skew)
 
 
-def _expert_bytes(rows: pd.DataFrame, dtype: str, alpha: float | None) -> pd.Series[float]:
+def _expert_bytes(rows: pd.DataFrame, dtype: str, skew: float | None) -> pd.Series[float]:
     """Return the weights that the experts of each row read [B]."""
-    touched, _ = first_ranks(rows, alpha)
+    touched, _ = first_ranks(rows, skew)
     params = rows.matrices * rows.hidden_size * rows.inter_size / rows.moe_tp_size
     return params * touched * _weight_bytes(dtype)
 
@@ -202,7 +213,7 @@ def _table(
     used = rows[chosen]
     log_s = np.log(used.seconds).groupby([used[name] for name in shape]).mean()
     shapes = np.exp(log_s).reset_index()
-    source = f"{_PACKAGE}, {file}: {what}, {' '.join(engines)}"
+    source = f"{PACKAGE}, {file}: {what}, {' '.join(engines)}"
     path = Path(str(rows.path.iloc[0])) if len(rows) else None
     digest = hashlib.sha256(path.read_bytes()).hexdigest() if path else ""
     return Table(shapes, source, digest, len(rows) - len(used))

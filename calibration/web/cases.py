@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from calibration.case_names import version_of
+from calibration import fit
 from calibration.case_of_run import case_of_run, with_assumptions
-from calibration.fit import Outcome, fit_points, too_few
-from calibration.fitting.points import Point, points_of
+from calibration.fit import Outcome
 from calibration.importers import import_file
 from calibration.runs import Run
 from calibration.serving_cases import ServingCase, read_serving_cases
@@ -18,7 +17,7 @@ from calibration.suspicion import suspicions
 from calibration.table import FlaggedRun
 from calibration.validate import SHIPPED
 from calibration.validate_serving import predict
-from sim.errors import SimError, UserError
+from sim.errors import SimError
 from sim.ui.jobs import OnProgress
 from sim.ui.uploads import is_profile_name, plain
 
@@ -106,15 +105,4 @@ def compare_cases(cases: Sequence[ServingCase], on_progress: OnProgress) -> list
 
 def fit_cases(cases: Iterable[ServingCase], source: str, on_progress: OnProgress) -> Outcome:
     """Fit the engine's constants to at most 40 of *cases*; raise a `UserError` where they cannot tell them."""
-    points, refused = points_of(cases)
-    if len(points) < 3:
-        raise too_few(len(points), refused)
-    engines = sorted({_engine(point) for point in points})
-    if len(engines) > 1:
-        raise UserError(f"runs of several engines ({', '.join(engines)}): fit one at a time")
-    step = -(-len(points) // _MOST_RUNS)
-    return fit_points(engines[0], points[::step], source, on_progress=on_progress)
-
-
-def _engine(point: Point) -> str:
-    return version_of(point.case, [])[0]
+    return fit.fit_cases(cases, source, _MOST_RUNS, on_progress=on_progress)

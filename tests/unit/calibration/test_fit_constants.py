@@ -3,12 +3,13 @@ import math
 import numpy as np
 import pytest
 
-from calibration.fit import fit_points, too_few
+from calibration.fit import fit_cases, fit_points
 from calibration.fitting.fitted import fit_constants
 from calibration.fitting.points import points_of
 from calibration.fitting.priors import Prior, priors_for
 from calibration.fitting.problem import Problem
 from calibration.serving_cases import ServingCase
+from sim.errors import UserError
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import EngineConstants
 
@@ -119,11 +120,16 @@ def test_kernels_that_nobody_timed_may_be_ten_times_as_slow():
 
 
 @pytest.mark.parametrize(
-    ("runs", "refused", "message"),
+    ("cases", "message"),
     [
-        (1, {}, "1 run can be fitted, at least 3 at different loads are needed"),
-        (0, {"a": "no gpu"}, "0 runs can be fitted, at least 3 at different loads are needed: no gpu"),
+        ([case("a", 128, 8, 1)], "1 run can be fitted, at least 3 at different loads are needed"),
+        (
+            [case("a", 128, 8, 1, gpu="H1")],
+            "0 runs can be fitted, at least 3 at different loads are needed: no hardware profile for 'H1'; write one",
+        ),
     ],
 )
-def test_too_few_runs_have_a_reason_only_where_one_was_refused(runs, refused, message):
-    assert str(too_few(runs, refused)) == message
+def test_too_few_runs_have_a_reason_only_where_one_was_refused(cases, message):
+    with pytest.raises(UserError) as refusal:
+        fit_cases(cases, "synthetic", 60)
+    assert str(refusal.value).removesuffix(" (docs/extending.md)") == message

@@ -1,5 +1,6 @@
 import csv
 import json
+from dataclasses import asdict
 
 import pytest
 
@@ -10,6 +11,7 @@ from calibration.experiment_of_case import experiment_of_case
 from calibration.report import validation
 from calibration.runs import Run
 from calibration.summary_of_cases import summary_of_cases
+from calibration.suspicion import Flag
 from calibration.validate import SHIPPED
 
 HEADER = (
@@ -144,7 +146,7 @@ def test_what_import_says_of_a_run_stands_below_its_line(tmp_path, capsys):
 
 def test_of_many_cases_doubts_are_counted_by_what_they_are():
     case = {"engine": "e", "gpu": "g", "model": "m", "skipped": None, "error_pct": {}, "inside": {}, "assumed": []}
-    cases = [case | {"doubts": ["warning: offered_rate: 7 of 16: short"]}] * 6 + [case | {"doubts": []}]
+    cases = [case | {"doubts": [asdict(Flag("offered_rate", "7 of 16: short"))]}] * 6 + [case | {"doubts": []}]
     shown = validation({"cases": cases, "summary": summary_of_cases(cases), "cpu_s": 0.2})
     assert "cases with doubts (python -m calibration import says which): offered_rate 6" in shown
     assert shown.endswith("less than 1 s of processor time\n")
