@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from pydantic import BaseModel
 
 from calibration.case_names import gpu_name
 from calibration.kernels import collective, problems
@@ -42,7 +43,12 @@ _SHAPES = {
     "copy": {"bytes": "bytes"},
 }  # fmt: skip
 """Column of a row to what the problems of `calibration.kernels` call it."""
-_KEPT_OF_EXPERTS = ("depth", "expert_s", "spread_s", "routing_s")
+_KEPT = {
+    "decode": ("wide",),
+    "prefill": ("exponent", "edge", "wide"),
+    "experts": ("depth", "expert_s", "spread_s", "routing_s"),
+}
+"""Constants that take more shapes than are timed."""
 _ALL_ON_ONE: dict[str, float] = {"moe_tp_size": 1, "moe_ep_size": 1, "matrices": 3, "grouped": False}
 _IMPLIED: dict[str, dict[str, float]] = {"prefill": {"window": 0}, "experts": _ALL_ON_ONE}
 
@@ -130,20 +136,21 @@ def _problem(base: HardwareCalibration, hardware: Hardware, operation: str, key:
         kept = base.gemm[key].quantise.value if key in base.gemm else 0.0
         return replace(problem, free={**problem.free, "quantise": Free(kept, kept, kept)})
     makers = {
-        "decode": lambda: problems.decode(hardware, key),
-        "prefill": lambda: problems.prefill(hardware),
-        "experts": lambda: _kept_parts(base, problems.experts(hardware, key, alpha=None, spread=False), key),
+        "decode": lambda: problems.decode(hardware, key, wide=False),
+        "prefill": lambda: problems.prefill(hardware, wide=False),
+        "experts": lambda: problems.experts(hardware, key, alpha=None, spread=False),
         "all_reduce": lambda: problems.all_reduce(hardware, key),
     }
-    return makers[operation]()
+    problem, known = makers[operation](), getattr(base, operation).get(key)
+    return replace(problem, free={**problem.free, **_kept(known, operation)})
 
 
-def _kept_parts(base: HardwareCalibration, problem: Problem, key: str) -> Problem:
-    """Return the *problem* of experts, without what takes more shapes than are timed: that stays as it was."""
-    known = base.experts.get(key)
-    values = {name: getattr(known, name).value if known else 0.0 for name in _KEPT_OF_EXPERTS}
-    fixed = {name: Free(value, value, value) for name, value in values.items()}
-    return replace(problem, free={**problem.free, **fixed})
+def _kept(known: BaseModel | None, operation: str) -> Mapping[str, Free]:
+    """Return what takes more shapes than are timed: it stays as it is *known*, or as if there were no such thing."""
+    values = {
+        name: getattr(known, name).value if known else float(name == "wide") for name in _KEPT.get(operation, ())
+    }
+    return {name: Free(value, value, value) for name, value in values.items()}
 
 
 def _copy(hardware: Hardware, table: Table) -> ElementwiseConstants:

@@ -21,6 +21,7 @@ from sim.cost.gemm import Gemm
 from sim.cost.moe import Experts
 from sim.cost.operation import Work
 from sim.profiles.calibrated import (
+    WIDE_HEAD,
     AllReduceConstants,
     DecodeConstants,
     ExpertConstants,
@@ -47,7 +48,8 @@ _ROOFLINE = {
     "sharpness": Free(2.0, 0.7, 12.0),
     "launch_s": Free(8e-6, 1e-7, 3e-4),
 }
-_FIXED_ZERO = Free(0.0, 0.0, 0.0)
+_FIXED_ZERO, _FIXED_ONE = Free(0.0, 0.0, 0.0), Free(1.0, 1.0, 1.0)
+_WIDE = Free(1.1, 0.3, 5.0)
 _CACHE_BYTES = 126 * 2**20
 """Assumed where a profile has no last-level cache; the share of it is fitted anyway."""
 
@@ -79,9 +81,12 @@ def gemm(hardware: Hardware, dtype: str) -> Problem:
     return Problem(GemmConstants, free, predict)
 
 
-def decode(hardware: Hardware, kv: str) -> Problem:
-    """Return the problem of grouped decode attention; its compute cannot be told from these tables."""
-    free = _decode_free(compute=Free(0.5, 0.5, 0.5))
+def decode(hardware: Hardware, kv: str, *, wide: bool) -> Problem:
+    """Return the problem of grouped decode attention; its compute cannot be told from these tables.
+
+    Without shapes of *wide* heads nothing is known of what they cost.
+    """
+    free = _decode_free(compute=Free(0.5, 0.5, 0.5)) | {"wide": _WIDE if wide else _FIXED_ONE}
 
     def predict(constants: DecodeConstants, shapes: pd.DataFrame) -> Seconds:
         width = 2 * _floats(shapes.head_dim)
@@ -95,6 +100,7 @@ def decode(hardware: Hardware, kv: str) -> Problem:
             kv_heads=kv_heads,
             sequences=_floats(shapes.batch_size),
             context=_floats(shapes.attended),
+            wide=shapes.head_dim >= WIDE_HEAD,
         )
 
     return Problem(DecodeConstants, free, predict)
@@ -102,7 +108,7 @@ def decode(hardware: Hardware, kv: str) -> Problem:
 
 def latent_decode(hardware: Hardware, kv: str) -> Problem:
     """Return the problem of absorbed latent decode attention: rank 512, rotary width 64."""
-    free = _decode_free(compute=Free(0.4, 0.02, 1.5))
+    free = _decode_free(compute=Free(0.4, 0.02, 1.5)) | {"wide": _FIXED_ONE}
 
     def predict(constants: DecodeConstants, shapes: pd.DataFrame) -> Seconds:
         heads = _floats(shapes.num_heads)
@@ -120,18 +126,25 @@ def latent_decode(hardware: Hardware, kv: str) -> Problem:
     return Problem(DecodeConstants, free, predict)
 
 
-def prefill(hardware: Hardware) -> Problem:
-    """Return the problem of grouped prefill attention; the bytes it reads never bound it."""
+def prefill(hardware: Hardware, *, wide: bool) -> Problem:
+    """Return the problem of grouped prefill attention; the bytes it reads never bound it.
+
+    Without shapes of *wide* heads nothing is known of what they cost.
+    """
+    own = {"exponent": Free(64.0, 0.1, 512.0), "edge": Free(32.0, 0.1, 256.0), "wide": _WIDE if wide else _FIXED_ONE}
+    free = _prefill_free() | own
 
     def predict(constants: PrefillConstants, shapes: pd.DataFrame) -> Seconds:
         heads, kv_heads, head_dim = (_floats(shapes[name]) for name in ("heads", "kv_heads", "head_dim"))
         prompt, window = _floats(shapes.isl), _floats(shapes.window)
         seen = np.where(window > 0, np.minimum(prompt, window), prompt)
         pairs = seen * (seen + 1) / 2 + (prompt - seen) * seen
-        made_bytes = 2.0 * kv_heads * 2 * head_dim
-        return _prefill(hardware, constants, heads, 2 * head_dim, made_bytes, _floats(shapes.batch_size), prompt, pairs)
+        pairs += np.maximum(prompt, TILE_QUERIES) * np.where(seen < prompt, 2, 1) * constants.edge.value
+        made_bytes, wide = 2.0 * kv_heads * 2 * head_dim, shapes.head_dim >= WIDE_HEAD
+        sequences = _floats(shapes.batch_size)
+        return _prefill(hardware, constants, heads, 2 * head_dim, made_bytes, sequences, prompt, pairs, wide)
 
-    return Problem(PrefillConstants, _prefill_free(), predict)
+    return Problem(PrefillConstants, free, predict)
 
 
 def latent_prefill(hardware: Hardware) -> Problem:
@@ -140,10 +153,11 @@ def latent_prefill(hardware: Hardware) -> Problem:
     def predict(constants: PrefillConstants, shapes: pd.DataFrame) -> Seconds:
         heads, prompt = _floats(shapes.num_heads), _floats(shapes.isl)
         width, made_bytes = np.full_like(heads, 320.0), np.full_like(heads, 2.0 * 576)
-        pairs = prompt * (prompt + 1) / 2
-        return _prefill(hardware, constants, heads, width, made_bytes, _floats(shapes.batch_size), prompt, pairs)
+        pairs, wide = prompt * (prompt + 1) / 2, np.zeros_like(prompt, dtype=np.bool_)
+        return _prefill(hardware, constants, heads, width, made_bytes, _floats(shapes.batch_size), prompt, pairs, wide)
 
-    return Problem(PrefillConstants, _prefill_free(), predict)
+    free = _prefill_free() | {"exponent": _FIXED_ZERO, "edge": _FIXED_ZERO, "wide": _FIXED_ONE}
+    return Problem(PrefillConstants, free, predict)
 
 
 def experts(hardware: Hardware, dtype: str, *, alpha: float | None, spread: bool) -> Problem:
@@ -231,9 +245,11 @@ def _decode(
     kv_heads: Seconds,
     sequences: Seconds,
     context: Seconds,
+    wide: Any = False,
 ) -> Seconds:
     """Predict decode attention over a cache that, where it is small, stays in the last-level cache."""
-    rates = accelerator.decode("bf16")
+    rates, wider = (accelerator.decode("bf16", head_dim) for head_dim in (0, WIDE_HEAD))
+    rates = rates._replace(bytes_per_s=np.where(wide, wider.bytes_per_s, rates.bytes_per_s))  # type: ignore[arg-type]
     attention: Any = DecodeAttention("", 1, flops, kept_bytes, kv_heads, rates)  # type: ignore[arg-type]
     demand = attention.demand(_work(sequences, sequences, sequences * context))
     cache_bytes = constants.resident_share.value * (hardware.l2_bytes or _CACHE_BYTES)
@@ -252,8 +268,12 @@ def _prefill(
     sequences: Seconds,
     prompt: Seconds,
     pairs: Seconds,
+    wide: Any,
 ) -> Seconds:
-    rates = _with(hardware, prefill={"bf16": constants}).prefill("bf16")
+    accelerator = _with(hardware, prefill={"bf16": constants})
+    rates, wider = (accelerator.prefill("bf16", head_dim) for head_dim in (0, WIDE_HEAD))
+    slower = {name: np.where(wide, getattr(wider, name), getattr(rates, name)) for name in ("flops_per_s", "depth_s")}
+    rates = rates._replace(**slower)
     attention: Any = PrefillAttention("", 1, heads, width, made_bytes, made_bytes, rates)  # type: ignore[arg-type]
     rows = np.maximum(prompt, TILE_QUERIES)
     demand = attention.demand_of(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from calibration.kernels import problems, tables
 from calibration.kernels.problem import Problem
 from calibration.kernels.tables import Table
+from sim.profiles.calibrated import WIDE_HEAD
 from sim.profiles.hardware import Hardware
 
 __all__ = ["SYSTEMS", "Task", "tasks"]
@@ -113,12 +114,18 @@ def _attentions(folder: Path, system: str, hardware: Hardware) -> Iterator[Task]
     for kv, dtype in _KV.items():
         for suffix, engines in (("", _VLLM), ("@tensorrt-llm", _TRTLLM)):
             key = f"{kv}{suffix}"
-            yield Task("decode", key, problems.decode(hardware, kv), tables.decode(folder, system, dtype, engines))
-            yield Task("prefill", key, problems.prefill(hardware), tables.prefill(folder, system, dtype, engines))
+            decoding = tables.decode(folder, system, dtype, engines)
+            yield Task("decode", key, problems.decode(hardware, kv, wide=_has_wide(decoding)), decoding)
+            prefilling = tables.prefill(folder, system, dtype, engines)
+            yield Task("prefill", key, problems.prefill(hardware, wide=_has_wide(prefilling)), prefilling)
         decoding = tables.latent_decode(folder, system, dtype, _TRTLLM)
         yield Task("latent_decode", kv, problems.latent_decode(hardware, kv), decoding)
         prefilling = tables.latent_prefill(folder, system, dtype, _TRTLLM)
         yield Task("latent_prefill", kv, problems.latent_prefill(hardware), prefilling)
+
+
+def _has_wide(measured: Table) -> bool:
+    return bool((measured.shapes.head_dim >= WIDE_HEAD).any())
 
 
 def _native(hardware: Hardware, weights: str) -> bool:

@@ -45,6 +45,7 @@ _HEAD_DIMS = (64, 128, 256)
 _SERVED_TOKENS = 256
 """Shortest context and prompt that is fitted; below, launches are all there is."""
 _SERVED_SEQUENCES = 512
+_MOST_GROUPED = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,20 +90,29 @@ def gemm(folder: Path, system: str, dtype: str, engines: tuple[str, ...], hardwa
 
 
 def decode(folder: Path, system: str, kv: str, engines: tuple[str, ...]) -> Table:
-    """Return decode attention as served: at least 256 tokens attended, at most 512 sequences."""
+    """Return decode attention as served: at least 256 tokens attended, at most 512 sequences.
+
+    Beyond 32 query heads a KV head TensorRT-LLM runs kernels without tensor cores before Blackwell, 10 to 40 times
+    slower: left out, as no model has so many.
+    """
     rows = _attention(folder / f"attn_gen_{system}.csv.gz", kv, engines)
     window = rows.window_size.fillna(0)
     rows = rows.assign(attended=np.where(window > 0, np.minimum(rows.kv_len, window), rows.kv_len))
     served = (rows.attended >= _SERVED_TOKENS) & (rows.batch_size <= _SERVED_SEQUENCES)
+    served &= (rows.heads <= _MOST_GROUPED * rows.kv_heads) | (rows.backend_name != "trtllm")
     shape = ["batch_size", "attended", "heads", "kv_heads", "head_dim"]
     return _table(rows, served & rows.head_dim.isin(_HEAD_DIMS), shape, f"attn_gen_{system}", kv, engines)
 
 
 def prefill(folder: Path, system: str, kv: str, engines: tuple[str, ...]) -> Table:
-    """Return prefill attention of prompts of at least 256 tokens, without a past (the tables have none)."""
+    """Return prefill attention of prompts of at least 256 tokens, without a past (the tables have none).
+
+    TensorRT-LLM's over fp8 where it computes in fp8, too, as it does for fp8 weights.
+    """
     rows = _attention(folder / f"attn_ctx_{system}.csv.gz", kv, engines)
     rows = rows.assign(window=rows.window_size.fillna(0).astype(int))
     served = (rows.isl >= _SERVED_TOKENS) & rows.head_dim.isin(_HEAD_DIMS) & (rows.past_kv == 0)
+    served &= (rows.attn_dtype == rows.kv_cache_dtype) | (rows.backend_name != "trtllm")
     shape = ["batch_size", "isl", "heads", "kv_heads", "head_dim", "window"]
     return _table(rows, served, shape, f"attn_ctx_{system}", kv, engines)
 
@@ -202,7 +212,7 @@ def _attention(path: Path, kv: str, engines: tuple[str, ...]) -> pd.DataFrame:
 
 _ATTENTION_COLUMNS = (
     *("batch_size", "kv_len", "isl", "past_kv", "step", "heads", "kv_heads", "num_heads", "head_dim"),
-    *("window_size", "seconds", "path"),
+    *("window_size", "seconds", "path", "backend_name", "attn_dtype", "kv_cache_dtype"),
 )
 
 

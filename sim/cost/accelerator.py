@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from sim.cost.rates import DecodeRates, ExpertRates, Factors, GemmRates, LinkRates, MemoryRates, PrefillRates, Protocol
 from sim.errors import ProfileError
-from sim.profiles.calibrated import Constant, ExpertConstants, GemmConstants, HardwareCalibration
+from sim.profiles.calibrated import WIDE_HEAD, Constant, ExpertConstants, GemmConstants, HardwareCalibration
 from sim.profiles.hardware import Hardware, Link
 from sim.profiles.quantization import bytes_per_element
 
@@ -98,22 +98,23 @@ class Accelerator:
             routing_s=self._launch(constants.routing_s.value),
         )
 
-    def decode(self, kv: str, *, latent: bool = False) -> DecodeRates:
+    def decode(self, kv: str, head_dim: int = 0, *, latent: bool = False) -> DecodeRates:
         """Return decode attention over a cache of type *kv*; 8-bit integers as 8-bit floats."""
         table = self.calibration.latent_decode if latent else self.calibration.decode
         constants = self._of(table, "fp8" if kv == "int8" else kv)
         return DecodeRates(
             flops_per_s=self._peak(self._sixteen_bits) * constants.compute.value * self.factors.compute,
-            bytes_per_s=self._memory(constants.memory.value),
+            bytes_per_s=self._memory(constants.memory.value) / _slower(constants.wide, head_dim),
             tile_s=constants.tile_s.value / self.processors,
             launch_s=self._launch(constants.launch_s.value),
         )
 
-    def prefill(self, kv: str, *, latent: bool = False) -> PrefillRates:
+    def prefill(self, kv: str, head_dim: int = 0, *, latent: bool = False) -> PrefillRates:
         """Return prefill attention over a cache of type *kv*; 8-bit integers as 8-bit floats."""
         table = self.calibration.latent_prefill if latent else self.calibration.prefill
         constants = self._of(table, "fp8" if kv == "int8" else kv)
         flops_per_s = self._peak(self._sixteen_bits) * constants.compute.value * self.factors.compute
+        flops_per_s /= _slower(constants.wide, head_dim)
         return PrefillRates(
             flops_per_s=flops_per_s,
             bytes_per_s=self._memory(constants.memory.value),
@@ -122,6 +123,8 @@ class Accelerator:
             sharpness=constants.sharpness.value,
             launch_s=self._launch(constants.launch_s.value),
             write_s=constants.write.value / self.hardware.memory_bytes_per_s,
+            exponent=constants.exponent.value,
+            edge=constants.edge.value,
         )
 
     def elementwise(self) -> MemoryRates:
@@ -200,3 +203,7 @@ class Accelerator:
             kind = "PCIe" if inside else "network"
             raise ProfileError(f"{hardware.name} has no {kind} bandwidth, so {ranks} ranks cannot be joined")
         return rate
+
+
+def _slower(wide: Constant, head_dim: int) -> float:
+    return wide.value if head_dim >= WIDE_HEAD else 1.0

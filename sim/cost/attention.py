@@ -79,7 +79,8 @@ class PrefillAttention:
 
     The p-norm of three times, and what nothing hides:
 
-    * compute: two products a query-key pair, and the set-up of each tile of 128 queries of a head;
+    * compute: two products and an exponential a query-key pair, some of them in vain at the edges of what is seen, and
+      the set-up of each tile of 128 queries of a head;
     * memory: keys and values of chunk and past once, queries and outputs once;
     * depth: the longest tile, walking along its keys on one processor (few short prompts cannot fill all);
     * fixed: the launch, and passes over the new keys and values to write them to the cache.
@@ -107,7 +108,8 @@ class PrefillAttention:
         """Return what the chunks ask for together."""
         pairs = tokens = keys = tiles = longest = 0.0
         for chunk in work.chunks:
-            own, rows = attended(chunk, self.reach), max(chunk.tokens, TILE_QUERIES)
+            rows = max(chunk.tokens, TILE_QUERIES)
+            own = attended(chunk, self.reach) + rows * self._edges(chunk) * self.rates.edge
             pairs += own
             tokens += chunk.tokens
             tiles += rows / TILE_QUERIES
@@ -115,23 +117,27 @@ class PrefillAttention:
             longest = max(longest, own / rows)
         return self.demand_of(pairs, tokens, keys, tiles, longest)
 
+    def _edges(self, chunk: Chunk) -> int:
+        """Return the ends of what queries see that tiles do not meet: the diagonal, and where a window begins."""
+        return 1 if self.reach is None or sum(chunk) <= self.reach else 2
+
     def demand_of(self, pairs: float, tokens: float, keys: float, tiles: float, longest: float) -> Demand:
         """Return what an iteration asks for, given its sums.
 
         Parameters
         ----------
         pairs, tokens, keys
-            Query-key pairs, queries, and keys read [tokens].
+            Query-key pairs that are computed, queries, and keys read [tokens].
         tiles, longest
             Tiles of 128 queries of one head; mean keys of a query in the longest of them [tokens].
         """
-        rates = self.rates
+        rates, width = self.rates, self.width + self.rates.exponent
         moved_bytes = keys * self.kv_bytes + tokens * self.heads * self.width * 2.0
         return Demand(
-            compute_s=pairs * 2.0 * self.heads * self.width / rates.flops_per_s
+            compute_s=pairs * 2.0 * self.heads * width / rates.flops_per_s
             + tiles * self.heads * rates.tile_s,
             memory_s=moved_bytes / rates.bytes_per_s,
-            depth_s=longest * self.width * rates.depth_s,
+            depth_s=longest * width * rates.depth_s,
             sharpness=rates.sharpness,
             fixed_s=rates.launch_s + tokens * self.new_kv_bytes * rates.write_s,
         )

@@ -137,8 +137,9 @@ class Plan:
         yield self._elementwise(count, 4 * hidden + 6 * heads * attention.head_dim, 2)
         if not attention.cross:
             kept_bytes = kv_heads * width * bytes_per_element(self.kv)
-            yield self._decode(count, 2.0 * heads * width, kept_bytes, kv_heads, reach_of(attention))
-            yield self._prefill(count, heads, width, kept_bytes, 2.0 * kv_heads * width, reach_of(attention))
+            made_bytes, reach, head_dim = 2.0 * kv_heads * width, reach_of(attention), attention.head_dim
+            yield self._decode(count, 2.0 * heads * width, kept_bytes, kv_heads, reach, head_dim)
+            yield self._prefill(count, heads, width, kept_bytes, made_bytes, reach, head_dim)
 
     def _latent(self, attention: LatentAttention, count: int) -> Iterator[Operation]:
         """Multi-head latent attention (DeepSeek-V2, section 2.1).
@@ -237,10 +238,18 @@ class Plan:
             yield from self._all_reduce(count)
 
     def _decode(
-        self, count: int, flops: float, kept_bytes: float, kv_heads: int, reach: int | None, *, latent: bool = False
+        self,
+        count: int,
+        flops: float,
+        kept_bytes: float,
+        kv_heads: int,
+        reach: int | None,
+        head_dim: int = 0,
+        *,
+        latent: bool = False,
     ) -> DecodeAttention:
         window = None if reach is None else windows_of(self.model).index(reach)
-        rates = self.accelerator.decode(self.kv, latent=latent)
+        rates = self.accelerator.decode(self.kv, head_dim, latent=latent)
         flops, kept_bytes, units = flops * self.tokens_each, kept_bytes * self.reads, kv_heads * self.reads
         return DecodeAttention("attention_decode", count, flops, kept_bytes, units, rates, window)
 
@@ -252,10 +261,11 @@ class Plan:
         kept_bytes: float,
         made_bytes: float,
         reach: int | None,
+        head_dim: int = 0,
         *,
         latent: bool = False,
     ) -> PrefillAttention:
-        rates = self.accelerator.prefill(self.kv, latent=latent)
+        rates = self.accelerator.prefill(self.kv, head_dim, latent=latent)
         return PrefillAttention("attention_prefill", count, heads, width, kept_bytes, made_bytes, rates, reach)
 
     def _all_reduce(self, count: int) -> Iterator[Operation]:

@@ -47,7 +47,11 @@ class DecodeRates(NamedTuple):
 
 
 class PrefillRates(NamedTuple):
-    """Prefill attention: tile and depth for 128 queries of a head, writing for one byte of new KV [s]."""
+    """Prefill attention: tile and depth for 128 queries of a head, writing for one byte of new KV [s].
+
+    *exponent* is the width whose arithmetic takes as long as the exponential of a query-key pair, *edge* the keys that
+    a query computes in vain at each end of what it sees.
+    """
 
     flops_per_s: float
     bytes_per_s: float
@@ -56,6 +60,8 @@ class PrefillRates(NamedTuple):
     sharpness: float
     launch_s: float
     write_s: float
+    exponent: float = 0.0
+    edge: float = 0.0
 
 
 class ExpertRates(NamedTuple):

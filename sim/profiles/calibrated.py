@@ -20,10 +20,13 @@ __all__ = [
     "GemmConstants",
     "HardwareCalibration",
     "PrefillConstants",
+    "WIDE_HEAD",
 ]
 
 _BY_TYPE = ("gemm", "decode", "prefill", "latent_decode", "latent_prefill", "experts")
 _BY_RANKS = ("all_reduce", "bus_all_reduce")
+WIDE_HEAD = 256
+"""Head dimension from which kernels of attention have smaller tiles."""
 
 
 class Constant(Section):
@@ -66,6 +69,10 @@ class GemmConstants(Section):
     fit: Fit
 
 
+_NONE = Constant(value=0.0, bounds=(0.0, 0.0), status="fixed")
+_ONE = Constant(value=1.0, bounds=(1.0, 1.0), status="fixed")
+
+
 class DecodeConstants(Section):
     """Attention of one new token a sequence, linear in the tokens attended."""
 
@@ -78,6 +85,7 @@ class DecodeConstants(Section):
         "does this, since weights pass between two steps; it only keeps `memory` that of the memory."
     )
     resident_memory: Constant = Field(description="Bandwidth from that cache, as a share of the memory's peak.")
+    wide: Constant = Field(_ONE, description="Time of a byte with heads of 256 over that with narrower ones.")
     fit: Fit
 
 
@@ -91,10 +99,19 @@ class PrefillConstants(Section):
     sharpness: Constant = Field(description="p of the norm: large is a sharp roofline, 1 adds the times.")
     launch_s: Constant = Field(description="Fixed time of the kernel inside a CUDA graph [s].")
     write: Constant = Field(description="Passes over the new 16-bit keys and values, to write them to the cache.")
+    exponent: Constant = Field(
+        _NONE,
+        description="The exponential of a query-key pair, as the width of key and value whose products take as long. "
+        "With 16 exponentials a clock on each processor, beside its products of 16 bits: 32 on Ada, 128 on Hopper, "
+        "256 on B200; less where they overlap.",
+    )
+    edge: Constant = Field(
+        _NONE,
+        description="Keys that a query computes in vain at each end of what it sees, for tiles are whole; windows "
+        "have two ends.",
+    )
+    wide: Constant = Field(_ONE, description="Time of an operation with heads of 256 over that with narrower ones.")
     fit: Fit
-
-
-_NONE = Constant(value=0.0, bounds=(0.0, 0.0), status="fixed")
 
 
 class ExpertConstants(Section):

@@ -12,7 +12,7 @@ from sim.cost.gemm import Gemm
 from sim.cost.moe import Experts, distinct_experts
 from sim.cost.operation import Demand, Work, joint
 from sim.cost.rates import Factors
-from sim.profiles.calibrated import Constant
+from sim.profiles.calibrated import Constant, HardwareCalibration
 
 CHIP = Accelerator(ROUND, CONSTANTS)
 
@@ -131,6 +131,34 @@ def test_prefill_attention():
     assert demand.memory_s == pytest.approx(6.144e-6)
     assert demand.depth_s == pytest.approx(3.93728e-6)
     assert demand.fixed_s == pytest.approx(1e-5 + 2.048e-6)
+
+
+def test_exponentials_widen_each_pair_and_edges_are_computed_in_vain():
+    # 256 tokens on 256 see 98,432 pairs, and 8 more each at the diagonal: 100,480, each 50 wider than 200.
+    rates = CHIP.prefill("bf16")._replace(exponent=50.0, edge=8.0)
+    chunk = Chunk(256, 256)
+    plain = PrefillAttention("", 1, 10, 200, 4000.0, 4000.0, rates).demand(Work.of(Batch(chunks=(chunk,))))
+    assert plain.compute_s == pytest.approx(100_480 * 2 * 10 * 250 / 5e14 + 2e-7)
+    assert plain.depth_s == pytest.approx((384.5 + 8) * 250 * 2 * 128 * 100 / 5e14)
+    # In a window of 100 each sees 100, and has an edge at either end; in one of 512, only the diagonal.
+    windowed, whole = (
+        PrefillAttention("", 1, 10, 200, 4000.0, 4000.0, rates, reach).demand(Work.of(Batch(chunks=(chunk,))))
+        for reach in (100, 512)
+    )
+    assert windowed.compute_s == pytest.approx(256 * (100 + 2 * 8) * 2 * 10 * 250 / 5e14 + 2e-7)
+    assert whole.compute_s == plain.compute_s
+
+
+def test_heads_of_256_are_slower():
+    slow = {"value": 2.0, "bounds": (0, 10)}
+    attention = {
+        name: {"bf16": getattr(CONSTANTS, name)["bf16"].model_dump() | {"wide": slow}} for name in ("decode", "prefill")
+    }
+    wide = Accelerator(ROUND, HardwareCalibration.model_validate(CONSTANTS.model_dump() | attention))
+    assert wide.decode("bf16", 128) == CHIP.decode("bf16", 256) == CHIP.decode("bf16")
+    assert wide.decode("bf16", 256).bytes_per_s == CHIP.decode("bf16").bytes_per_s / 2
+    assert wide.prefill("bf16", 256).flops_per_s == CHIP.prefill("bf16").flops_per_s / 2
+    assert wide.prefill("bf16", 256).depth_s == CHIP.prefill("bf16").depth_s * 2
 
 
 def test_the_longest_of_several_chunks_gives_the_depth():
