@@ -114,7 +114,7 @@ def _attentions(folder: Path, system: str, hardware: Hardware) -> Iterator[Task]
     for kv, dtype in _KV.items():
         for suffix, engines in (("", _VLLM), ("@tensorrt-llm", _TRTLLM)):
             key = f"{kv}{suffix}"
-            decoding = tables.decode(folder, system, dtype, engines)
+            decoding = tables.decode(folder, system, dtype, engines, hardware)
             yield Task("decode", key, problems.decode(hardware, kv, wide=_has_wide(decoding)), decoding)
             prefilling = tables.prefill(folder, system, dtype, engines)
             yield Task("prefill", key, problems.prefill(hardware, wide=_has_wide(prefilling)), prefilling)

@@ -89,19 +89,27 @@ def gemm(folder: Path, system: str, dtype: str, engines: tuple[str, ...], hardwa
     return _table(rows, possible & ~np.array(eager, dtype=bool), ["m", "n", "k"], f"gemm_{system}", dtype, engines)
 
 
-def decode(folder: Path, system: str, kv: str, engines: tuple[str, ...]) -> Table:
+def decode(folder: Path, system: str, kv: str, engines: tuple[str, ...], hardware: Hardware) -> Table:
     """Return decode attention as served: at least 256 tokens attended, at most 512 sequences.
 
-    Beyond 32 query heads a KV head TensorRT-LLM runs kernels without tensor cores before Blackwell, 10 to 40 times
-    slower: left out, as no model has so many.
+    Left out: rows of TensorRT-LLM with more than 32 query heads a KV head, for which it has other kernels, up to 40
+    times slower; and rows that read twice what the last-level cache holds faster than the memory can (a quarter of
+    TensorRT-LLM's on A100).
     """
     rows = _attention(folder / f"attn_gen_{system}.csv.gz", kv, engines)
     window = rows.window_size.fillna(0)
     rows = rows.assign(attended=np.where(window > 0, np.minimum(rows.kv_len, window), rows.kv_len))
     served = (rows.attended >= _SERVED_TOKENS) & (rows.batch_size <= _SERVED_SEQUENCES)
     served &= (rows.heads <= _MOST_GROUPED * rows.kv_heads) | (rows.backend_name != "trtllm")
+    read_bytes = _bytes_attended(rows, kv)
+    possible = read_bytes <= np.maximum(2 * (hardware.l2_bytes or 0.0), hardware.memory_bytes_per_s * rows.seconds)
     shape = ["batch_size", "attended", "heads", "kv_heads", "head_dim"]
-    return _table(rows, served & rows.head_dim.isin(_HEAD_DIMS), shape, f"attn_gen_{system}", kv, engines)
+    return _table(rows, served & possible & rows.head_dim.isin(_HEAD_DIMS), shape, f"attn_gen_{system}", kv, engines)
+
+
+def _bytes_attended(rows: pd.DataFrame, kv: str) -> pd.Series[float]:
+    """Return the keys and values that each row reads [B]."""
+    return rows.batch_size * rows.attended * rows.kv_heads * 2 * rows.head_dim * (2.0 if kv == "bfloat16" else 1.0)
 
 
 def prefill(folder: Path, system: str, kv: str, engines: tuple[str, ...]) -> Table:

@@ -100,12 +100,35 @@ def test_rules_for_attention(tmp_path):
         "window_size": 0,
         "latency_ms": 0.05,
     }
+    impossible = {"batch_size": 64, "kv_len": 4096}  # 0.5 GB in 50 us
+    grouped = {"backend_name": "trtllm", "heads": 64, "kv_heads": 1}
     changes = ({}, {"window_size": 1024}, {"window_size": 128}, {"kv_len": 64}, {"batch_size": 1024}, {"head_dim": 512})
+    changes += (impossible, grouped)
     _write(tmp_path, "attn_gen_h100_sxm.csv.gz", [row | change for change in changes])
-    found = tables.decode(tmp_path, "h100_sxm", "fp8", ("vllm",))
+    found = tables.decode(tmp_path, "h100_sxm", "fp8", ("vllm", "trtllm"), H100)
     assert found.shapes.attended.tolist() == [1024, 4096]
-    assert found.excluded == 4
-    assert len(tables.decode(tmp_path, "h200_sxm", "fp8", ("vllm",))) == 0
+    assert found.excluded == 6
+    assert len(tables.decode(tmp_path, "h200_sxm", "fp8", ("vllm",), H100)) == 0
+
+
+def test_prompts_over_fp8_are_those_that_tensorrt_llm_computes_in_fp8(tmp_path):
+    row = {
+        "backend_name": "trtllm",
+        "attn_dtype": "fp8",
+        "kv_cache_dtype": "fp8",
+        "batch_size": 8,
+        "isl": 1024,
+        "past_kv": 0,
+        "heads": 32,
+        "kv_heads": 8,
+        "head_dim": 128,
+        "window_size": 0,
+        "latency_ms": 0.05,
+    }
+    other = {"attn_dtype": "bfloat16", "isl": 2048}
+    _write(tmp_path, "attn_ctx_h100_sxm.csv.gz", [row, row | other, row | other | {"backend_name": "vllm"}])
+    assert tables.prefill(tmp_path, "h100_sxm", "fp8", ("trtllm",)).shapes.isl.tolist() == [1024]
+    assert tables.prefill(tmp_path, "h100_sxm", "fp8", ("vllm",)).shapes.isl.tolist() == [2048]
 
 
 def test_small_caches_in_the_benchmark_do_not_raise_the_bandwidth_of_the_memory():
