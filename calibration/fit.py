@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from calibration.case_names import version_of
 from calibration.cases_of_files import serving_cases_of, steps_of
-from calibration.fitting.fitted import MOST_EVALUATIONS, Fitted, fit_constants
+from calibration.fitting.fitted import MOST_EVALUATIONS, Fitted, fit_constants, likeliest
 from calibration.fitting.points import Measured, log_errors, points_of
 from calibration.fitting.priors import Prior, priors_for
 from calibration.fitting.problem import Problem
@@ -221,11 +221,11 @@ def fit_points(
     rounds = itertools.count(1)
 
     def simulated() -> None:
-        on_progress(next(rounds), 2 * most_evaluations * len(overlaps))
+        on_progress(next(rounds), (2 * most_evaluations + 1) * len(overlaps))
 
     problems = [Problem(used, priors, overlapped, simulated) for overlapped in overlaps]
     tried = [fit_constants(problem, source, most_evaluations) for problem in problems]
-    fitted = min(tried, key=lambda found: found.cost)
+    fitted = likeliest(tried)
     shipped = EngineConstants(constants={}, fit=fitted.constants.fit)
     return Outcome(
         engine,

@@ -27,6 +27,7 @@ _MAIN = (
 )
 """Metrics of the table; JSON has them all."""
 _FEW = 5
+_WORTH_SAYING = 0.05
 _MEMORY = ("kv_gib", "kv_tokens", "weights_gib", "fits")
 
 
@@ -133,10 +134,11 @@ def _constants(outcome: Outcome) -> Iterator[str]:
     what = " and ".join(["runs"] * runs + ["steps"] * steps)
     yield f"{outcome.engine}: {len(outcome.used)} {what} fitted, {len(outcome.held_out)} kept back"
     how = {True: "overlaps the GPU's", False: "adds to the GPU's", None: "as in the profile"}
-    yield f"host time {how[fitted.constants.overlapped]}"
-    rows = [["constant", "value", "std. error", "bootstrap 90 %", "prior"]]
+    otherwise = f"; with a chance of {fitted.doubt:.0%} it does not" if fitted.doubt >= _WORTH_SAYING else ""
+    yield f"host time {how[fitted.constants.overlapped]}{otherwise}"
+    rows = [["constant", "value", "std. error", "90 % interval", "prior"]]
     for prior in outcome.priors:
-        constant, (low, high) = fitted.constants.constants[prior.name], fitted.bootstrap[prior.name]
+        constant, (low, high) = fitted.constants.constants[prior.name], fitted.intervals[prior.name]
         unknown = "  (they do not tell)" if prior.name in fitted.unknown else ""
         cells = [f"{constant.value:.4g}", f"{constant.stderr:.2g}", f"{low:.4g} .. {high:.4g}"]
         rows.append([prior.name, *cells, f"{prior.mean:.4g} +- {prior.deviation:.2g}{unknown}"])

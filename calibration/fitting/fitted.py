@@ -4,12 +4,17 @@ The maximum of the posterior under normal priors, lognormal ones of factors, and
 Every point is simulated in full, so that queueing, chunked prompts and lengths act as they do in a run. Kernel factors
 have narrow priors at 1, but where nobody timed the kernels: fitted freely they help the model they were fitted on and
 harm others.
+
+How sure a constant is, is the larger of two: what the covariance gives with the noise that is assumed, and how far the
+constant goes over runs drawn with replacement, where runs scatter more than that. ``python -m calibration.recovery``
+counts how often the intervals hold constants that are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -19,50 +24,99 @@ from calibration.fitting.problem import Problem
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import ConstantName, EngineConstants
 
-__all__ = ["MOST_EVALUATIONS", "Fitted", "fit_constants"]
+__all__ = ["MOST_EVALUATIONS", "Fitted", "fit_constants", "likeliest"]
 
 MOST_EVALUATIONS = 4
 """Of the residuals; a Jacobian is evaluated as often at most."""
 _WORTH_WRITING = 0.05
 _TELLS = 0.7  # posterior over prior standard deviation above which the data say next to nothing
+_WIDE_STEP = 0.5
+"""Of the prior's standard deviation, over which the slopes behind errors are taken: those over the fit's short steps
+follow the grain of scheduling, which looks like knowledge."""
+_NINE_IN_TEN = 1.645  # standard deviations of a normal distribution
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fitted:
     """What came of a fit.
 
     Attributes
     ----------
-    constants
-        At the maximum of the posterior, with standard errors.
-    correlations
-        Of the constants, by the covariance from the Jacobian.
-    bootstrap
-        5 % and 95 % quantile of each constant over runs drawn with replacement; each draw is one Gauss-Newton step.
-    unknown
-        Constants that the runs do not tell: they stay near their prior.
+    problem, place, jacobian, residual
+        The fit itself: the maximum of the posterior, in standard deviations of the priors, and slopes and residuals
+        there.
+    covariance
+        Of the place, with the noise that is assumed of latencies.
+    deviations
+        Standard deviation of each constant, in those of its prior.
     cost
         Value of the objective.
-    problem, place, jacobian, residual
-        The fit itself.
+    doubt
+        How likely it is that host time stands otherwise to the GPU's than in this fit.
+    source
+        What was fitted to.
     """
 
-    constants: EngineConstants
-    correlations: Mapping[tuple[ConstantName, ConstantName], float]
-    bootstrap: Mapping[str, tuple[float, float]]
-    unknown: tuple[str, ...]
-    cost: float
     problem: Problem
     place: Floats
     jacobian: Floats
     residual: Floats
+    covariance: Floats
+    deviations: Floats
+    cost: float
+    source: str
+    doubt: float = 0.0
+
+    @cached_property
+    def constants(self) -> EngineConstants:
+        """The constants at the maximum of the posterior, with standard errors."""
+        priors = self.problem.priors
+        values = [float(value) for value in self.problem.values(self.place)]
+        errors = [prior.error(*each) for prior, *each in zip(priors, self.deviations, values, strict=True)]
+        constants = {
+            prior.name: Constant(
+                value=float(f"{value:.4g}") if value > 1e-3 * error else 0.0,
+                stderr=float(f"{error:.2g}"),
+                bounds=(prior.low, prior.high),
+            )
+            for prior, value, error in zip(priors, values, errors, strict=True)
+        }
+        rows: dict[ConstantName, dict[ConstantName, float]] = {}
+        for (first, second), value in self.correlations.items():
+            if abs(value) >= _WORTH_WRITING:
+                rows.setdefault(first, {})[second] = round(value, 2)
+        fit = Fit(source=self.source, rows=len(self.problem.points))
+        return EngineConstants(overlapped=self.problem.overlapped, constants=constants, correlations=rows, fit=fit)
+
+    @property
+    def correlations(self) -> dict[tuple[ConstantName, ConstantName], float]:
+        """Correlation of each two constants, by the covariance."""
+        scale = np.sqrt(np.diag(self.covariance))
+        table = self.covariance / np.outer(scale, scale)
+        names = [prior.name for prior in self.problem.priors]
+        return {(names[i], names[j]): float(table[i, j]) for i in range(len(names)) for j in range(i)}
+
+    @property
+    def intervals(self) -> Mapping[ConstantName, tuple[float, float]]:
+        """Where each constant lies with a chance of 90 %."""
+        reach = _NINE_IN_TEN * self.deviations
+        ends = zip(self.problem.priors, self.place - reach, self.place + reach, strict=True)
+        return {prior.name: (prior.at(float(low)), prior.at(float(high))) for prior, low, high in ends}
+
+    @property
+    def unknown(self) -> tuple[ConstantName, ...]:
+        """Constants that the runs do not tell: they stay near their prior."""
+        left = zip(self.problem.priors, self.deviations, strict=True)
+        return tuple(prior.name for prior, deviation in left if deviation > _TELLS)
 
     def without(self, left_out: Callable[[Measured], bool]) -> EngineConstants:
         """Return the constants without the runs that are *left_out*: one Gauss-Newton step from the whole fit."""
         chosen = np.array([not left_out(point) for point in self.problem.points])
         owners = self.problem.owners()
         weights = np.where(owners < 0, True, chosen[owners]).astype(float)
-        return self.problem.constants(_step(self.place, self.jacobian, self.residual, weights))
+        normal = self.jacobian.T @ (self.jacobian * weights[:, None])
+        step = np.linalg.solve(normal, self.jacobian.T @ (self.residual * weights))
+        return self.problem.constants(np.asarray(self.place - step))
 
 
 def fit_constants(problem: Problem, source: str, max_evaluations: int = MOST_EVALUATIONS) -> Fitted:
@@ -79,20 +133,29 @@ def fit_constants(problem: Problem, source: str, max_evaluations: int = MOST_EVA
         xtol=1e-3,
         max_nfev=max_evaluations,
     )
-    jacobian, residual = np.asarray(found.jac), np.asarray(found.fun)
-    covariance = np.linalg.inv(jacobian.T @ jacobian).astype(np.float64)
-    deviations, correlations = np.sqrt(np.diag(covariance)), _correlations(problem, covariance)
+    residual, slopes = np.asarray(found.fun), problem.jacobian(found.x, _WIDE_STEP)
+    covariance = np.linalg.inv(slopes.T @ slopes).astype(np.float64)
     return Fitted(
-        constants=_published(problem, found.x, deviations, correlations, source),
-        correlations=correlations,
-        bootstrap=_bootstrap(problem, found.x, jacobian, residual),
-        unknown=tuple(prior.name for prior, left in zip(problem.priors, deviations, strict=True) if left > _TELLS),
-        cost=float(found.cost),
         problem=problem,
         place=found.x,
-        jacobian=jacobian,
+        jacobian=np.asarray(found.jac),
         residual=residual,
+        covariance=covariance,
+        deviations=np.maximum(np.sqrt(np.diag(covariance)), _scatter(problem, slopes, residual)),
+        cost=float(found.cost),
+        source=source,
     )
+
+
+def likeliest(tried: Sequence[Fitted]) -> Fitted:
+    """Return the fit of least cost among several of the same runs; its errors hold what the others say, by their odds.
+
+    The odds are how likely runs and constants are at each fit's maximum.
+    """
+    best = min(tried, key=lambda fitted: fitted.cost)
+    odds = np.array([np.exp(best.cost - fitted.cost) for fitted in tried])
+    variances = np.array([fitted.deviations**2 + (fitted.place - best.place) ** 2 for fitted in tried])
+    return replace(best, deviations=np.sqrt(odds @ variances / odds.sum()), doubt=1 - 1 / float(odds.sum()))
 
 
 def _start(problem: Problem) -> Floats:
@@ -109,52 +172,23 @@ def _start(problem: Problem) -> Floats:
     return min(inside, key=lambda start: float(np.sum(problem.residual(start) ** 2))) if len(inside) > 1 else inside[0]
 
 
-def _step(place: Floats, jacobian: Floats, residual: Floats, weights: Floats) -> Floats:
-    """Return the minimum of the linearised problem, with a weight for each residual."""
-    normal = jacobian.T @ (jacobian * weights[:, None])
-    return np.asarray(place - np.linalg.solve(normal, jacobian.T @ (residual * weights)))
+def _scatter(problem: Problem, jacobian: Floats, residual: Floats, draws: int = 200) -> Floats:
+    """Return how far constants go over runs drawn with replacement, each draw one Newton step, in prior deviations.
 
-
-def _published(
-    problem: Problem,
-    place: Floats,
-    deviations: Floats,
-    correlations: Mapping[tuple[ConstantName, ConstantName], float],
-    source: str,
-) -> EngineConstants:
-    values = [float(value) for value in problem.values(place)]
-    errors = [prior.error(*each) for prior, *each in zip(problem.priors, deviations, values, strict=True)]
-    constants = {
-        prior.name: Constant(
-            value=float(f"{value:.4g}") if value > 1e-3 * error else 0.0,
-            stderr=float(f"{error:.2g}"),
-            bounds=(prior.low, prior.high),
-        )
-        for prior, value, error in zip(problem.priors, values, errors, strict=True)
-    }
-    rows: dict[ConstantName, dict[ConstantName, float]] = {}
-    for (first, second), value in correlations.items():
-        if abs(value) >= _WORTH_WRITING:
-            rows.setdefault(first, {})[second] = round(value, 2)
-    fit = Fit(source=source, rows=len(problem.points))
-    return EngineConstants(overlapped=problem.overlapped, constants=constants, correlations=rows, fit=fit)
-
-
-def _correlations(problem: Problem, covariance: Floats) -> dict[tuple[ConstantName, ConstantName], float]:
-    scale = np.sqrt(np.diag(covariance))
-    table = covariance / np.outer(scale, scale)
-    names = [prior.name for prior in problem.priors]
-    return {(names[i], names[j]): float(table[i, j]) for i in range(len(names)) for j in range(i)}
-
-
-def _bootstrap(
-    problem: Problem, place: Floats, jacobian: Floats, residual: Floats, draws: int = 200
-) -> dict[str, tuple[float, float]]:
+    The means of the priors are drawn as well: else what the runs do not tell would look certain. Runs lie nearer to the
+    constants that were fitted to them than to the true ones, by as much as they told of these.
+    """
     random, owners, runs = np.random.default_rng(1), problem.owners(), len(problem.points)
-    found = []
+    of_runs = owners >= 0
+    length = 1 + residual**2 / 2  # sqrt(1 + error^2) of the error behind a tamed residual
+    curvature = np.where(of_runs, 2 / (length * (length + 1)), 1.0)
+    hessian = jacobian.T @ (jacobian * curvature[:, None])
+    told = len(problem.priors) - float(np.trace(np.linalg.inv(hessian)))
+    wider = np.sqrt(runs / max(runs - told, 1.0))
+    steps = []
     for _ in range(draws):
-        counts = np.bincount(random.integers(runs, size=runs), minlength=runs)
-        weights = np.where(owners < 0, 1.0, counts[owners])
-        found.append(problem.values(_step(place, jacobian, residual, weights)))
-    low, high = np.percentile(found, [5, 95], axis=0)
-    return {prior.name: (float(a), float(b)) for prior, a, b in zip(problem.priors, low, high, strict=True)}
+        weights = np.where(of_runs, np.bincount(random.integers(runs, size=runs), minlength=runs)[owners], 1)
+        pull = np.where(of_runs, wider * (weights - 1) * residual, random.normal(size=len(owners)))
+        hessian = jacobian.T @ (jacobian * (curvature * weights)[:, None])
+        steps.append(np.linalg.solve(hessian, jacobian.T @ pull))
+    return np.asarray(np.sqrt(np.mean(np.square(steps), axis=0)))

@@ -56,14 +56,15 @@ class Problem:
         """Return the tamed log errors of all points at *place*, and *place* itself: the normal priors."""
         return self._residual(self.simulated([place])[0], place)
 
-    def jacobian(self, place: Floats) -> Floats:
-        """Return the forward differences of `residual`, inward where a bound is near.
+    def jacobian(self, place: Floats, step: float = _STEP) -> Floats:
+        """Return the forward differences of `residual` over *step* where it is simulated, inward where a bound is near.
 
         A request delay and a stream lag add to the time to the first token and change next to nothing else, so that
         they need no simulation of their own.
         """
         _, high = self.bounds()
-        steps = np.diag(np.where(place + _STEP > high, -_STEP, _STEP))
+        widths = np.array([_STEP if prior.name in _ADDED else step for prior in self.priors])
+        steps = np.diag(np.where(place + widths > high, -widths, widths))
         differenced = [index for index, prior in enumerate(self.priors) if prior.name not in _ADDED]
         base, *moved = self.simulated([place, *(place + steps[index] for index in differenced)])
         after = dict(zip(differenced, moved, strict=True))

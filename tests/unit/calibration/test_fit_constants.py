@@ -81,12 +81,18 @@ def test_known_constants_come_back_within_their_intervals_despite_outliers():
     assert found["delay_fixed_s"].value == pytest.approx(12e-3, rel=0.3)
 
 
-def test_runs_with_one_prompt_length_cannot_tell_what_a_prompt_token_costs():
-    cases = [case(f"run {users}", 128, 32, users) for users in (1, 2, 4, 8)]
-    points, _ = points_of(measured(cases, np.ones((4, 2))))
+OF_PROMPTS = {"compute_factor", "host_per_prefill_s", "delay_per_prompt_token_s"}
+
+
+@pytest.mark.parametrize(
+    ("prompts", "untold"), [((128,), OF_PROMPTS), ((128, 1000, 4000), OF_PROMPTS - {"compute_factor"})]
+)
+def test_runs_with_one_prompt_length_cannot_tell_what_prompts_cost(prompts, untold):
+    cases = [case(f"{prompt} {users}", prompt, 32, users) for prompt in prompts for users in (1, 2, 4, 8)]
+    points, _ = points_of(measured(cases, np.ones((len(cases), 2))))
     fitted = fit_constants(Problem(points, priors_for(points[0].setup.version), overlapped=False), "synthetic")
-    assert "delay_per_prompt_token_s" in fitted.unknown
-    assert "delay_fixed_s" not in fitted.unknown
+    assert set(fitted.unknown) & OF_PROMPTS == untold
+    assert "host_per_iteration_s" not in fitted.unknown
 
 
 def test_every_fifth_run_is_kept_back_and_the_better_way_of_host_time_is_chosen():
