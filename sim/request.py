@@ -78,7 +78,8 @@ class Request:
     decode_offset
         While it decodes, its computed tokens minus the replica's count of decode iterations: a constant.
     decode_ticket
-        Changes whenever it begins or stops to decode, so that what was noted for later is known to be stale.
+        Counts how often it has begun or stopped to decode, so that what was noted for later is known to be stale; odd
+        while it decodes.
     """
 
     index: int

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
-from typing import Self
+from typing import Any, Self
 
 from simpy import Environment, Event
-from simpy.core import EmptySchedule
+from simpy.core import EmptySchedule, SimTime
 
 __all__ = ["ARRIVALS", "BEGINNINGS", "CHANGES", "ENDS", "REPORTS", "Clock", "Moment"]
 
@@ -36,6 +36,18 @@ class Clock(Environment):
     def peek(self) -> float:
         """Return when the next moment comes [s]; infinite if none does."""
         return self._queue[0][0] if self._queue else inf
+
+    def run(self, until: SimTime | Event | None = None) -> Any:
+        """Let all moments come, or as the base those *until* a time or an event; unlike there none costs a call."""
+        if until is not None:
+            return super().run(until)
+        queue = self._queue
+        while queue:
+            self.now, _, number, moment = heappop(queue)
+            if moment.number == number:
+                moment.action(moment)
+        self._now = self.now
+        return None
 
     def step(self) -> None:
         """Let the next moment come; raise `simpy.core.EmptySchedule` if there is none."""
@@ -73,9 +85,10 @@ class Moment(Event):
     def set(self, at_s: float, action: Callable[[Event], None], rank: int) -> None:
         """Let *action* happen at *at_s* [s] instead of whatever was to happen."""
         env = self._env
-        now_s = env.now
+        if at_s < env.now:
+            at_s = env.now
         self.action, self.number = action, next(env._eid)
-        heappush(env._queue, (at_s if at_s > now_s else now_s, rank + self._replica, self.number, self))
+        heappush(env._queue, (at_s, rank + self._replica, self.number, self))
 
     def cancel(self) -> None:
         """Let nothing happen when the moment comes."""

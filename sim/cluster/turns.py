@@ -126,8 +126,7 @@ class Turns(Iterations):
             if request in self._running.loading:
                 self._join(request)
             elif self._lends:
-                self._kv.release(request)
-                self._kv.forget(request)
+                self._kv.retire(request)
 
     def _join(self, request: Request) -> None:
         """Let *request*, whose KV is there, decode from now on, unless it was given up meanwhile."""
@@ -192,8 +191,7 @@ class Turns(Iterations):
 
     def _remove(self, request: Request) -> None:
         self._running.leave(request)
-        self._kv.release(request)
-        self._kv.forget(request)
+        self._kv.retire(request)
 
     def _dissolve(self) -> None:
         """Free the blocks of a static batch when its longest answer is done."""

@@ -75,7 +75,10 @@ class KvCache(BlockPool):
         """Return the tokens of *request*'s prompt that the prefix cache holds; at least one is left to compute."""
         if not self.prefix_caching:
             return 0
-        self._publish_writers(request)
+        if self._writers:
+            self._publish_writers(request)
+        if self._unshared(request):
+            return 0
         chain = self._chain(request)
         if not (chain.shared or chain.idle or chain.tail):
             return 0
@@ -155,8 +158,10 @@ class KvCache(BlockPool):
         """
         self._expected.discard(request)
         if self.prefix_caching:
-            self._publish_writers(request)
-            self._key(request)
+            if self._writers:
+                self._publish_writers(request)
+            if not self._unshared(request):
+                self._key(request)
 
     def swap_in(self, request: Request, tokens: int, *, spare: int = 0) -> bool:
         """Bring *request* back, as a `BlockPool` does, and key its blocks."""
@@ -173,9 +178,7 @@ class KvCache(BlockPool):
             return
         held, request.rejected_tokens = self._held(request), 0
         self._key(request)
-        answer = request.output_segment
-        if answer is not None and self._writers.get(answer) is request:
-            del self._writers[answer]
+        self._stop_writing(request)
         chain = self._chains[request]
         if request in self._expected:
             self._expected.remove(request)
@@ -192,10 +195,39 @@ class KvCache(BlockPool):
         chain.held.clear()
         chain.keyed = 0
 
+    def retire(self, request: Request) -> None:
+        """Free all blocks of *request*, which never comes back; those with keys stay until evicted."""
+        if not (self.prefix_caching and self._unshared(request)) or request in self._expected:
+            self.release(request)
+            self.forget(request)
+            return
+        super().release(request)
+        self._stop_writing(request)
+        filled = self._filled(request)
+        if filled:
+            self._idle += filled
+            self._lru[Run(0, filled)] = next(self._frees)
+
     def forget(self, request: Request) -> None:
         """Drop what is known of a *request* that never comes back; its keyed blocks stay until they are evicted."""
         self._chains.pop(request, None)
         self._forget_swapped(request)
+
+    def _unshared(self, request: Request) -> bool:
+        """Tell whether nobody can hit a block of *request*: not even itself, which was never preempted."""
+        return not request.segments and request not in self._chains
+
+    def _filled(self, request: Request) -> int:
+        """Return how many blocks of *request* are full of what is keyed."""
+        known = request.computed_tokens
+        if not self._cache_generated and known > request.input_tokens:
+            known = request.input_tokens
+        return known // self.block_size
+
+    def _stop_writing(self, request: Request) -> None:
+        answer = request.output_segment
+        if answer is not None and self._writers.get(answer) is request:
+            del self._writers[answer]
 
     def _chain(self, request: Request) -> Chain:
         chain = self._chains.get(request)
@@ -210,8 +242,6 @@ class KvCache(BlockPool):
         return [self._writers[name] for name, _ in request.segments if name in self._writers]
 
     def _publish_writers(self, request: Request) -> None:
-        if not self._writers:
-            return
         # Exact but for one corner: if a prompt computed a block ahead of its writer, and that block was evicted after
         # the writer made its duplicate, the duplicate gets the key here.
         for writer in self._writers_for(request):
@@ -222,10 +252,7 @@ class KvCache(BlockPool):
         if request in self._expected:
             return
         chain = self._chain(request)
-        known = request.computed_tokens
-        if not self._cache_generated:
-            known = min(known, request.input_tokens)
-        filled = known // self.block_size
+        filled = self._filled(request)
         if filled <= chain.keyed:
             return
         for key in chain.shared[chain.keyed : filled]:

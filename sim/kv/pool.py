@@ -128,5 +128,10 @@ class BlockPool:
         self.free += self._held(request)
         request.rejected_tokens = 0
 
+    def retire(self, request: Request) -> None:
+        """Free all blocks of *request*, which never comes back."""
+        self.release(request)
+        self._forget_swapped(request)
+
     def _held(self, request: Request) -> int:
         return self._pages.held(request.computed_tokens, request.rejected_tokens)

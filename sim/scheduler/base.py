@@ -90,7 +90,7 @@ class Scheduler(Policy):
 
     def _decode_all(self, state: State) -> Decision | None:
         """Let every decode compute a token; return None, with nothing taken, where blocks lack."""
-        wanted = state.running.new_blocks(1)
+        wanted = state.running.blocks_now()
         if wanted:
             if wanted > state.kv.free:
                 return None

@@ -47,16 +47,19 @@ class ChunkedPrefill(InOrder):
 
     def schedule(self, state: State) -> Decision:
         """Serve who runs; admit who waits, unless somebody was preempted."""
-        longest = self.long_prefill_token_threshold or self.max_num_batched_tokens
-        decision = self._serve_running(state, self.max_num_batched_tokens, lambda rest, left: min(rest, longest, left))
+        budget = self.max_num_batched_tokens
+        decision = self._serve_running(state, budget, self._chunk)
         if not decision.preempted:
-            budget = self._left(self.max_num_batched_tokens, state, decision)
-            self._admit(state, decision, budget, self.max_num_seqs)
+            self._admit(state, decision, self._left(budget, state, decision), self.max_num_seqs)
         return decision
+
+    def _chunk(self, rest: int, left: int) -> int:
+        """Return how many of the *rest* tokens of a prompt are computed with *left* tokens of the budget left."""
+        return min(rest, self.long_prefill_token_threshold or rest, left)
 
     def _share(self, state: State, rest: int, budget: int) -> int:
         """Return the first chunk of a prompt."""
-        return min(rest, self.long_prefill_token_threshold or rest, budget)
+        return self._chunk(rest, budget)
 
     def _take_in(self, state: State, request: Request, hit: int, tokens: int) -> bool:
         """Take *request* in if the watermark stays free, and all of its prompt has room where that is asked for."""

@@ -97,35 +97,26 @@ class Running:
         del self.order[request]
         self.promised_tokens -= request.total_tokens
         self.promised_blocks -= self._most_blocks(request)
-        for waiting in (self.prefilling, self.stalled, self.padding, self.loading):
-            if request in waiting:
-                del waiting[request]
-                break
-        else:
+        if self.is_decoding(request):
             self._stop_decoding(request)
+        else:
+            for waiting in (self.prefilling, self.stalled, self.padding, self.loading):
+                waiting.pop(request, None)
         request.admission = -1
 
     def begin_decoding(self, request: Request) -> None:
         """Move *request*, all of whose tokens but the last emitted are computed, to the decodes."""
-        self.prefilling.pop(request, None)
-        self.stalled.pop(request, None)
-        self.loading.pop(request, None)
-        offset = request.decode_offset = request.computed_tokens - self.iteration
-        request.decode_ticket += 1
-        self.decoding += 1
-        self.structured += request.schema != ""
+        iteration = self.iteration
+        self._join_decodes(request, iteration + request.output_tokens - request.emitted_tokens)
+        offset = request.decode_offset = request.computed_tokens - iteration
         self._offsets += offset
         self._new_blocks[-offset % len(self._new_blocks)] += 1
-        finish = self.iteration + request.output_tokens - request.emitted_tokens
-        heapq.heappush(self._finishes, (finish, request.admission, request.decode_ticket, request))
         for window in self.windows:
-            window.enter(request, self.iteration)
+            window.enter(request, iteration)
 
     def is_decoding(self, request: Request) -> bool:
         """Tell whether *request*, which is admitted, is one of the decodes."""
-        if request in self.prefilling or request in self.stalled:
-            return False
-        return not (request in self.padding or request in self.loading)
+        return request.decode_ticket % 2 == 1
 
     def stall(self, request: Request) -> None:
         """Let a decoding *request* wait for token budget."""
@@ -162,13 +153,15 @@ class Running:
         """Return the sum over the decodes of their tokens after the next iteration."""
         return self.decoding * (self.iteration + 1) + self._offsets
 
+    def blocks_now(self) -> int:
+        """Return the KV blocks that the decodes take in the next iteration."""
+        return self._new_blocks[self.iteration % len(self._new_blocks)]
+
     def new_blocks(self, iterations: int, *, after: int = 0) -> int:
         """Return the KV blocks that the decodes take in *iterations* iterations, which follow the next *after* ones."""
-        size, start = len(self._new_blocks), self.iteration + after
-        if iterations == 1:  # by far the most frequent question
-            return self._new_blocks[start % size]
+        size = len(self._new_blocks)
         cycles, rest = divmod(iterations, size)
-        first = start % size
+        first = (self.iteration + after) % size
         once = self._new_blocks[first : first + rest]
         wrapped = self._new_blocks[: first + rest - size] if first + rest > size else ()
         return cycles * self.decoding + sum(once) + sum(wrapped)
@@ -231,12 +224,29 @@ class Running:
     def _most_blocks(self, request: Request) -> int:
         return -(-(request.total_tokens + self.tokens_each - 1) // len(self._new_blocks))
 
-    def _stop_decoding(self, request: Request) -> None:
+    def _join_decodes(self, request: Request, finish: int) -> None:
+        """Count *request*, which finishes with iteration *finish*, among the decodes."""
+        if self.prefilling.pop(request, request) is request:
+            self.stalled.pop(request, None)
+            self.loading.pop(request, None)
+        request.decode_ticket += 1
+        heapq.heappush(self._finishes, (finish, request.admission, request.decode_ticket, request))
+        self.decoding += 1
+        if request.schema:
+            self.structured += 1
+
+    def _leave_decodes(self, request: Request) -> None:
+        """Bring the token counts of *request* up to date, and count it among the decodes no more."""
         self.settle(request)
         request.decode_ticket += 1
         self.decoding -= 1
-        self.structured -= request.schema != ""
-        self._offsets -= request.decode_offset
-        self._new_blocks[-request.decode_offset % len(self._new_blocks)] -= 1
+        if request.schema:
+            self.structured -= 1
+
+    def _stop_decoding(self, request: Request) -> None:
+        self._leave_decodes(request)
+        offset = request.decode_offset
+        self._offsets -= offset
+        self._new_blocks[-offset % len(self._new_blocks)] -= 1
         for window in self.windows:
             window.exit(request, self.iteration)

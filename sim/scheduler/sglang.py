@@ -215,13 +215,13 @@ class Sglang(Scheduler):
         for request in decodes:
             running.settle(request)
         decodes.sort(key=lambda request: (-request.emitted_tokens, request.input_tokens))
-        while decodes and (not decision.preempted or running.new_blocks(1) > state.kv.free):
+        while decodes and (not decision.preempted or running.blocks_now() > state.kv.free):
             self._preempt(state, decodes.pop(), decision)
         expected = sum(request.output_tokens for request in decodes) + 1
         emitted = sum(request.emitted_tokens for request in decodes) + _RETRACT_STEPS * len(decodes)
         state.notes = _Notes(min(emitted / expected, 1.0), running.iteration)
         decision.decodes = bool(decodes)
-        state.kv.take(running.new_blocks(1))
+        state.kv.take(running.blocks_now())
         return decision
 
     def _preempt(self, state: State, victim: Request, decision: Decision) -> None:

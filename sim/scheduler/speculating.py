@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
@@ -76,20 +75,13 @@ class Speculating(Tabled):
 
     def begin_decoding(self, request: Request) -> None:
         """Move *request* to the decodes, whose verifications go on where they stopped."""
-        self.prefilling.pop(request, None)
-        self.stalled.pop(request, None)
-        self.loading.pop(request, None)
         path = self._list(request, self._drawn(request))
         self._context += int(path.computed[0])
         self._growth.add(np.diff(path.computed))
         for place, (now, growth) in enumerate(self._capped_by_window(path.computed)):
             self._capped[place] += now
             self._capped_growth[place].add(growth)
-        request.decode_ticket += 1
-        self.decoding += 1
-        self.structured += request.schema != ""
-        finish = self.iteration + len(path.taken)
-        heapq.heappush(self._finishes, (finish, request.admission, request.decode_ticket, request))
+        self._join_decodes(request, self.iteration + len(path.taken))
 
     def settle(self, request: Request) -> None:
         """Bring the token counts of *request* up to date if it decodes; of others they are."""
@@ -155,7 +147,7 @@ class Speculating(Tabled):
             yield int(capped[0]), np.diff(capped)
 
     def _stop_decoding(self, request: Request) -> None:
-        self.settle(request)
+        self._leave_decodes(request)
         path, done = self._unlist(request)
         self._context -= int(path.computed[done])
         self._growth.subtract(np.diff(path.computed[done:]))
@@ -163,6 +155,3 @@ class Speculating(Tabled):
             self._capped[place] -= now
             self._capped_growth[place].subtract(growth)
         request.verifications += done
-        request.decode_ticket += 1
-        self.decoding -= 1
-        self.structured -= request.schema != ""

@@ -43,7 +43,7 @@ class Static(Scheduler):
         """Decode the batch that runs, or form and prefill the next."""
         decision = Decision(decodes=True) if state.running else Decision(prefills=self._form(state))
         if decision.decodes:
-            state.kv.take(state.running.new_blocks(1))
+            state.kv.take(state.running.blocks_now())
         decision.blocked = Blocked.BATCHING
         return decision
 

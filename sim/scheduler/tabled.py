@@ -49,6 +49,10 @@ class Tabled(Running):
         left = request.output_tokens - request.emitted_tokens
         self._list(request, request.computed_tokens + np.arange(left + 1))
 
+    def blocks_now(self) -> int:
+        """Return the KV blocks that the decodes take in the next iteration."""
+        return int(self._taken.ahead(1)[0])
+
     def new_blocks(self, iterations: int, *, after: int = 0) -> int:
         """Return the KV blocks that the decodes take in *iterations* iterations, which follow the next *after* ones."""
         return int(self._taken.ahead(iterations, after=after).sum())

@@ -91,7 +91,7 @@ class TokenBudget(Scheduler):
             notes.prefilled_at, notes.owes_decode = running.iteration, bool(running)
             return Decision(prefills=[self._admit(state) for _ in range(fitting)], blocked=blocked)
         owed, notes.owes_decode = notes.owes_decode, False
-        state.kv.take(running.new_blocks(1))
+        state.kv.take(running.blocks_now())
         left = 1 if owed else math.inf if overdue or not state.waiting else self.max_waiting_tokens - waited
         return Decision(decodes=True, blocked=blocked, iterations=left)
 
