@@ -61,20 +61,17 @@ class Iterations:
     def _batch(self, decision: Decision) -> Batch:
         """Return the work of *decision*."""
         running = self._running
-        chunks: tuple[Chunk, ...] = ()
-        ending = masks = 0
+        batch = running.batch() if decision.decodes and running.decoding else Batch()
+        if running.padding:
+            batch.padding = len(running.padding)
         if decision.prefills:
-            chunks = tuple([Chunk(tokens, request.computed_tokens) for request, tokens in decision.prefills])
+            batch.chunks = tuple([Chunk(tokens, request.computed_tokens) for request, tokens in decision.prefills])
             for request, tokens in decision.prefills:
                 if request.computed_tokens + tokens == request.input_tokens + request.emitted_tokens:
-                    ending += 1
-                    masks += request.schema != ""
-        padding, decodes = len(running.padding), running.decoding
-        if not (decision.decodes and decodes):
-            return Batch(chunks, padding=padding, sampled=ending, masks=masks)
-        context, capped, each = running.context_tokens(), running.window_tokens(), running.computed_each
-        masks += round(running.structured * each)
-        return Batch(chunks, decodes, context, capped, padding, decodes * each + ending, masks, None, each)
+                    batch.sampled += 1
+                    if request.schema:
+                        batch.masks += 1
+        return batch
 
     def _pace(self, batch: Batch) -> Pace:
         """Return the time of *batch*; one that waits for blocks from elsewhere is not like the next."""

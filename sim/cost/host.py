@@ -12,7 +12,7 @@ from sim.batch import Batch
 from sim.cost.masks import Masks
 from sim.cost.pace import Pace
 
-__all__ = ["Delay", "Host", "Launches", "pace_beside"]
+__all__ = ["Delay", "Host", "Launches", "pace_beside", "pace_once"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,13 @@ class Host:
         """
         hidden_s, shown_s = self.seconds(batch)
         if batch.chunks:
-            return Pace(max(gpu_s, hidden_s) + shown_s, 0.0, 1)
+            return pace_once(gpu_s, hidden_s, shown_s)
         return pace_beside(gpu_s, growth_s, hidden_s, shown_s)
+
+
+def pace_once(gpu_s: float, hidden_s: float, shown_s: float) -> Pace:
+    """Return the pace of one iteration, as `pace_beside`."""
+    return Pace((gpu_s if gpu_s >= hidden_s else hidden_s) + shown_s, 0.0, 1)
 
 
 def pace_beside(gpu_s: float, growth_s: float, hidden_s: float, shown_s: float) -> Pace:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from sim.batch import Batch
 from sim.cost.attention import DecodeAttention, PrefillAttention
-from sim.cost.decodes import Decodes
+from sim.cost.compositions import Composition, Compositions
 from sim.cost.drafting import Drafting
-from sim.cost.host import Delay, Host, pace_beside
+from sim.cost.host import Delay, Host, pace_beside, pace_once
 from sim.cost.operation import Operation, OperationTime, Seconds, Work
 from sim.cost.pace import Pace, Rebalances
 from sim.cost.padding import GraphPadding
@@ -78,7 +78,7 @@ class RooflineStep:
     _group_s: Seconds = field(init=False, repr=False)
     _head_s: Seconds = field(init=False, repr=False)
     _transfer_s: Seconds = field(init=False, repr=False)
-    _decodes: Decodes = field(init=False, repr=False)
+    _compositions: Compositions = field(init=False, repr=False)
     _alone: bool = field(init=False, repr=False)
     _decode_s: float = field(init=False, repr=False)
     _sequence_decode_s: float = field(init=False, repr=False)
@@ -91,7 +91,7 @@ class RooflineStep:
         self._token_s, self._sequence_s = Seconds(self.by_tokens), Seconds(self.by_sequences)
         self._group_s = Seconds(self.by_group)
         self._head_s, self._transfer_s = Seconds(self.head), Seconds(self.transfers)
-        self._decodes = Decodes(self)
+        self._compositions = Compositions(self)
         self._alone = self.two_batches is None and self.drafting is None
         self._decode_s = sum(each.repeats * each.rates.launch_s for each in self.decode)
         self._sequence_decode_s = sum(each.repeats * each.seconds_per_sequence for each in self.decode)
@@ -108,13 +108,16 @@ class RooflineStep:
 
     def pace(self, batch: Batch, growing: tuple[int, ...] = ()) -> Pace:
         """Return the time of *batch* and its growth: each decode attends to one token more an iteration."""
-        if self._only_decodes(batch):
-            gpu_s, context, growth_s, hidden_s, shown_s = self._decodes[batch.decodes]
-            gpu_s += context * self.context_s(batch.decode_context_tokens, batch.decode_window_tokens)
-            if growing:
-                growth_s = context * self.context_s(batch.decodes, growing)
+        if self._separable(batch):
+            gpu_s, context, growth_s, hidden_s, shown_s = self._composition(batch)
+            if batch.decodes:
+                gpu_s += context * self.context_s(batch.decode_context_tokens, batch.decode_window_tokens)
             if batch.masks:
                 hidden_s, shown_s = self.host.seconds(batch)
+            if batch.chunks:
+                return pace_once(gpu_s, hidden_s, shown_s)
+            if growing:
+                growth_s = context * self.context_s(batch.decodes, growing)
             return pace_beside(gpu_s, growth_s, hidden_s, shown_s)
         halved = self._halved(batch)
         if halved is None:
@@ -151,17 +154,20 @@ class RooflineStep:
 
         That share is only of use where the layers do not run in halves.
         """
-        if not self._only_decodes(batch):
+        if not self._separable(batch):
             return self.composed_s(batch)
-        known = self._decodes[batch.decodes]
+        known = self._composition(batch)
+        if not batch.decodes:
+            return known.gpu_s, known.context
         context_s = self.context_s(batch.decode_context_tokens, batch.decode_window_tokens)
         return known.gpu_s + known.context * context_s, known.context
 
-    def _only_decodes(self, batch: Batch) -> bool:
-        """Tell whether the time of *batch* on the GPU follows from its number of decodes and their context."""
-        if not self._alone or batch.chunks or batch.padding or batch.group_tokens is not None:
-            return False
-        return batch.sampled == batch.decodes * self.tokens_each
+    def _separable(self, batch: Batch) -> bool:
+        """Tell whether the time of *batch* on the GPU is that of its composition and that of its decodes' context."""
+        return self._alone and not batch.padding and batch.group_tokens is None
+
+    def _composition(self, batch: Batch) -> Composition:
+        return self._compositions[batch.chunks, batch.decodes, batch.tokens_each, batch.sampled]
 
     def composed_s(self, batch: Batch) -> tuple[float, float]:
         """Return the same as `gpu_s`, operation by operation."""

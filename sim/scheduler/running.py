@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 
+from sim.batch import Batch
 from sim.request import Request, Status
 from sim.scheduler.window import Window
 
@@ -156,6 +157,13 @@ class Running:
     def blocks_now(self) -> int:
         """Return the KV blocks that the decodes take in the next iteration."""
         return self._new_blocks[self.iteration % len(self._new_blocks)]
+
+    def batch(self) -> Batch:
+        """Return what the decodes compute in the next iteration."""
+        decodes, each = self.decoding, self.computed_each
+        masks = round(self.structured * each) if self.structured else 0
+        sampled = decodes * each
+        return Batch((), decodes, self.context_tokens(), self.window_tokens(), 0, sampled, masks, None, each)
 
     def new_blocks(self, iterations: int, *, after: int = 0) -> int:
         """Return the KV blocks that the decodes take in *iterations* iterations, which follow the next *after* ones."""

@@ -1,0 +1,56 @@
+"""What iterations of one composition take whatever the contexts of their decodes, computed once for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sim.batch import Batch, Chunk
+
+if TYPE_CHECKING:
+    from sim.cost.step import RooflineStep
+
+__all__ = ["Composition", "Compositions"]
+
+Parts = tuple[tuple[Chunk, ...], int, float, float]
+"""Prompt chunks, decodes, tokens of each decode, and how many tokens' successors are sampled."""
+
+_MOST = 2**14
+"""Compositions that are remembered: a megabyte or two; those with prompts have no end."""
+
+
+class Composition(NamedTuple):
+    """What an iteration takes but for the time of its decodes' context [s].
+
+    Attributes
+    ----------
+    gpu_s, context
+        As `RooflineStep.gpu_s` without the time of the context.
+    growth_s
+        What the next iteration takes longer, with no decode below a window.
+    hidden_s, shown_s
+        As `Host.seconds`, without masks.
+    """
+
+    gpu_s: float
+    context: float
+    growth_s: float
+    hidden_s: float
+    shown_s: float
+
+
+class Compositions(dict[Parts, Composition]):
+    """By the parts of a batch."""
+
+    def __init__(self, step: RooflineStep) -> None:
+        super().__init__()
+        self._step, self._no_window = step, (0,) * len(step.windows)
+
+    def __missing__(self, parts: Parts) -> Composition:
+        step, (chunks, decodes, tokens_each, sampled) = self._step, parts
+        batch = Batch(chunks, decodes, 0, self._no_window, sampled=sampled, tokens_each=tokens_each)
+        gpu_s, context = step.composed_s(batch)
+        growth_s = context * step.context_s(decodes, self._no_window)
+        if len(self) == _MOST:
+            self.clear()
+        self[parts] = found = Composition(gpu_s, context, growth_s, *step.host.seconds(batch))
+        return found
