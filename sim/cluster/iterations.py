@@ -11,7 +11,7 @@ from sim.cluster.clock import Clock
 from sim.cluster.emissions import Emissions
 from sim.cluster.engine import Engine
 from sim.cluster.rebalanced import Rebalanced
-from sim.cluster.stride import ListedStride, Stride
+from sim.cluster.stride import Stride
 from sim.cluster.ties import Ties
 from sim.cost import Pace, StepCost
 from sim.metrics.stride_log import StrideLog
@@ -103,21 +103,22 @@ class Iterations:
         durations_s = self._cost.durations_s(batch, ahead.context_tokens, ahead.windows)
         stride = self._enter(decision, batch, pace, iterations)
         ends_s = np.cumsum(np.concatenate(([stride.start_s], durations_s * self._slowdown)))
-        same = stride.start_s, pace, iterations, batch, decision, stride.waiting, stride.running, stride.steady_gaps
-        self._stride = ListedStride(*same, ahead, ends_s)
+        self._stride = stride.listed(ahead, ends_s)
         return self._stride
 
     def _enter(self, decision: Decision, batch: Batch, pace: Pace, iterations: int) -> Stride:
         """Enter the stride that begins now."""
         now_s = self._env.now
-        if not decision.lasting:
+        for request, _ in decision.prefills:
+            if request.admitted_s != request.admitted_s:  # nan: its first admission
+                request.admitted_s = now_s
+        if decision.silenced or decision.resumed or decision.failed:
             self._note_exceptions(decision)
-            for request, _ in decision.prefills:
-                if request.admitted_s != request.admitted_s:  # nan: its first admission
-                    request.admitted_s = now_s
-        steady_gaps = self._emissions.at(now_s) if decision.decodes else 0
+        steady_gaps = self._emissions.at(now_s) if batch.decodes else 0
         waiting, running = len(self._state.waiting), len(self._running.order)
-        stride = self._stride = Stride(now_s, pace, iterations, batch, decision, waiting, running, steady_gaps)
+        first_s, growth_s, _ = pace
+        stride = Stride(now_s, first_s, growth_s, iterations, batch, decision, waiting, running, steady_gaps)
+        self._stride = stride
         if self._on_change is not None:
             self._on_change(self.index)
         return stride

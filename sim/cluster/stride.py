@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sim.batch import Batch
-from sim.cost import Pace
 from sim.metrics.stride_log import CELLS, StrideLog, packed
 from sim.scheduler import Ahead, Decision
 
@@ -18,14 +17,15 @@ __all__ = ["ListedStride", "Stride"]
 
 @dataclass(slots=True)
 class Stride:
-    """*iterations* iterations from *start_s* on, the j-th of which (from 0) takes ``first_s + j * growth_s``.
+    """*iterations* iterations from *start_s* on, the j-th of which (from 0) takes ``first_s + j * growth_s`` [s].
 
     *steady_gaps* sequences have every one of these iterations as an inter-token gap. In the end its decodes have
     *emitted* so many tokens.
     """
 
     start_s: float
-    pace: Pace
+    first_s: float
+    growth_s: float
     iterations: int
     batch: Batch
     decision: Decision
@@ -37,14 +37,13 @@ class Stride:
     def end_s(self, iterations: int | None = None) -> float:
         """Return when *iterations* (missing: all) of its iterations are done [s]: an arithmetic series."""
         k = self.iterations if iterations is None else iterations
-        first_s, growth_s, _ = self.pace
-        return self.start_s + (k * first_s + growth_s * (k * (k - 1) // 2))
+        return self.start_s + (k * self.first_s + self.growth_s * (k * (k - 1) // 2))
 
     def iterations_until(self, at_s: float) -> int:
         """Return how many iterations are done at the first boundary that is not before *at_s* [s]; at least one."""
         elapsed_s = at_s - self.start_s
-        half_s = self.pace.growth_s / 2
-        linear_s = self.pace.first_s - half_s
+        half_s = self.growth_s / 2
+        linear_s = self.first_s - half_s
         root_s = linear_s + math.sqrt(linear_s * linear_s + 4 * half_s * elapsed_s)
         k = min(max(math.ceil(2 * elapsed_s / root_s), 1), self.iterations)
         while k > 1 and self.end_s(k - 1) >= at_s:
@@ -53,14 +52,19 @@ class Stride:
             k += 1
         return k
 
+    def listed(self, ahead: Ahead, ends_s: NDArray[np.float64]) -> ListedStride:
+        """Return the same with a cost of its own for each iteration."""
+        own = [getattr(self, each.name) for each in fields(self) if each.init]
+        return ListedStride(*own, ahead, ends_s)
+
     def write(self, log: StrideLog, replica: int, kv_blocks: int) -> None:
         """Enter it into *log*, once it is complete and *kv_blocks* are in use."""
-        batch, pace = self.batch, self.pace
+        batch = self.batch
         log.cells += packed(
             replica,
             self.start_s,
-            pace.first_s,
-            pace.growth_s,
+            self.first_s,
+            self.growth_s,
             self.iterations,
             batch.decodes,
             batch.decode_context_tokens,

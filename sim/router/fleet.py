@@ -86,7 +86,9 @@ class Fleet:
 
     def ended(self, request: Request) -> None:
         """Tell that *request* is outstanding no more."""
-        self.changed(request.replica)
+        if request.replica in self.loads:
+            for watcher in self._watchers:
+                watcher.changed(request.replica)
         for watcher in self._watchers:
             watcher.ended(request)
 

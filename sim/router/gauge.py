@@ -53,9 +53,9 @@ class Gauge(Watcher):
     def __init__(self, fleet: Fleet, measure: Measure, interval_s: float = 0.0, *, engines: bool = True) -> None:
         self._fleet, self._measure = fleet, measure
         self._reported: dict[int, float] | None = {} if interval_s else None
-        self._watchers: list[Watcher] = []
-        fleet.watch(self, engines=engines and not interval_s)
+        self._engines, self._watchers = engines, list[Watcher]()
         if interval_s:
+            fleet.watch(self)
             fleet.reports.append((interval_s, self._report))
 
     def __getitem__(self, index: int) -> float:
@@ -70,27 +70,24 @@ class Gauge(Watcher):
 
     def watch(self, watcher: Watcher) -> None:
         """Tell *watcher* of replicas that come and go, and of figures that may have become smaller."""
-        self._watchers.append(watcher)
+        if self._reported is None:
+            self._fleet.watch(watcher, engines=self._engines)
+        else:
+            self._watchers.append(watcher)
 
     def joined(self, index: int) -> None:
         """Know a new replica by its first report."""
-        if self._reported is not None:
-            self._reported[index] = self._measure(self._fleet.loads[index])
+        assert self._reported is not None
+        self._reported[index] = self._measure(self._fleet.loads[index])
         for watcher in self._watchers:
             watcher.joined(index)
 
     def left(self, index: int) -> None:
         """Forget a replica."""
-        if self._reported is not None:
-            del self._reported[index]
+        assert self._reported is not None
+        del self._reported[index]
         for watcher in self._watchers:
             watcher.left(index)
-
-    def changed(self, index: int) -> None:
-        """Pass on what is seen at once."""
-        if self._reported is None:
-            for watcher in self._watchers:
-                watcher.changed(index)
 
     def _report(self) -> None:
         assert self._reported is not None

@@ -260,7 +260,7 @@ def test_strides_are_taken():
 
 def _end_s(self, iterations=None):
     k = self.iterations if iterations is None else iterations
-    return self.start_s + k * self.pace.first_s + self.pace.growth_s * (k * (k + 1) // 2 if k > 1 else 0)
+    return self.start_s + k * self.first_s + self.growth_s * (k * (k + 1) // 2 if k > 1 else 0)
 
 
 def _one_late(real):

@@ -6,18 +6,17 @@ import pytest
 
 from sim.batch import Batch
 from sim.cluster.stride import Stride
-from sim.cost import Pace
 from sim.scheduler import Decision
 
 
 def stride(first_s, growth_s, iterations, start_s=1.5):
-    return Stride(start_s, Pace(first_s, growth_s, iterations), iterations, Batch(decodes=1), Decision(), 0, 1, 1)
+    return Stride(start_s, first_s, growth_s, iterations, Batch(decodes=1), Decision(), 0, 1, 1)
 
 
 def ends_s(one):
     ends_s, at_s = [], one.start_s
     for j in range(one.iterations):
-        at_s += one.pace.first_s + j * one.pace.growth_s
+        at_s += one.first_s + j * one.growth_s
         ends_s.append(at_s)
     return ends_s
 
