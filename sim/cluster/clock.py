@@ -87,8 +87,9 @@ class Moment(Event):
         env = self._env
         if at_s < env.now:
             at_s = env.now
-        self.action, self.number = action, next(env._eid)
-        heappush(env._queue, (at_s, rank + self._replica, self.number, self))
+        self.action = action
+        self.number = number = next(env._eid)
+        heappush(env._queue, (at_s, rank + self._replica, number, self))
 
     def cancel(self) -> None:
         """Let nothing happen when the moment comes."""

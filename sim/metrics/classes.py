@@ -104,7 +104,7 @@ def good(requests: RequestRows, slo: SLO | None, slos: Mapping[str, SLO | None])
     if not any(judging is not None and judging.clauses for judging in (slo, *slos.values())):
         return None
     found = requests.completed if slo is None else slo.good(requests)
-    classes = np.array(requests.traffic_class)
+    classes = np.array(list(requests.traffic_class)) if slos else None
     for name, own in slos.items():
         if own is not None:
             found = np.where(classes == name, own.good(requests), found)

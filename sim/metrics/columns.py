@@ -94,4 +94,7 @@ class Texts(Sequence[str]):
         return self.known.get(place) or self.usual(place)
 
     def __iter__(self) -> Iterator[str]:
-        return (self[place] for place in range(self.rows))
+        usual = map(self.usual, range(self.rows))
+        if not self.known:
+            return usual
+        return (self.known.get(place) or text for place, text in enumerate(usual))
