@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,8 +55,8 @@ class Stride:
 
     def listed(self, ahead: Ahead, ends_s: NDArray[np.float64]) -> ListedStride:
         """Return the same with a cost of its own for each iteration."""
-        own = [getattr(self, each.name) for each in fields(self) if each.init]
-        return ListedStride(*own, ahead, ends_s)
+        own: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
+        return ListedStride(**own, ahead=ahead, ends_s=ends_s)
 
     def write(self, log: StrideLog, replica: int, kv_blocks: int) -> None:
         """Enter it into *log*, once it is complete and *kv_blocks* are in use."""

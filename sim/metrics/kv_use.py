@@ -23,8 +23,8 @@ class KvUse:
     """Shares of the KV pools of all replicas.
 
     *mean* and *peak* are of the blocks in use, the one over time and all replicas that served, the other of any
-    replica; *waste* is the share of the held blocks' room that holds no token, *prefix_hit_rate* the part of the prompt
-    tokens looked up that was cached.
+    replica; *waste* is the share of the room of sequences' blocks that holds no token, on average over the tokens of
+    answers; *prefix_hit_rate* is the part of the prompt tokens looked up that was cached.
     """
 
     prefix_hit_rate: float
@@ -55,7 +55,7 @@ def kv_use_of(
         prefix_hit_rate=_prefix_hit_rate(requests),
         mean=ratio(held, duration_s * room),
         peak=max(_peak(piece, kv_blocks) for piece in pieces),
-        waste=_waste(pieces, block_size),
+        waste=_waste(requests, block_size),
     )
 
 
@@ -81,20 +81,23 @@ def _peak(strides: StrideRows, kv_blocks: Floats) -> float:
     return float((strides.kv_blocks / kv_blocks[strides.replica]).max(initial=0.0)) if kv_blocks.all() else math.nan
 
 
-def _waste(pieces: Sequence[StrideRows], block_size: Floats) -> float:
-    """Return the share of the held blocks' room that holds no token, over the time of iterations that only decode.
+def _waste(requests: RequestRows, block_size: Floats) -> float:
+    """Return the share of the blocks that sequences hold that holds no token, on average over the tokens of answers.
 
-    Blocks that several requests share count once and their tokens for each of them, which can hide all of it.
+    A sequence of n tokens holds ``ceil(n / block_size)`` blocks, so of one that grows token by token the sum over its
+    lengths is a difference of `_rooms`; blocks that it shares with others count as its own.
     """
-    used = [_room_and_tokens(piece, block_size[piece.replica]) for piece in pieces]
-    held, tokens = (sum(column) for column in zip(*used, strict=True))
-    return max(1 - ratio(tokens, held), 0.0) if held else math.nan
+    answers = (requests.replica >= 0) & (requests.emitted_tokens > 1)
+    size = np.where(answers, block_size[requests.replica], math.nan)
+    answers &= np.isfinite(size)
+    size, before = size[answers], requests.input_tokens[answers].astype(np.float64)
+    after = before + requests.emitted_tokens[answers] - 1
+    tokens = (after * (after + 1) - before * (before + 1)) / 2
+    return 1 - ratio(float(tokens.sum()), float((_rooms(after, size) - _rooms(before, size)).sum()))
 
 
-def _room_and_tokens(strides: StrideRows, block_size: Floats) -> tuple[float, float]:
-    """Return the room of the held blocks and the tokens in them, over the time of iterations that only decode."""
-    alone = (strides.decodes > 0) & (strides.chunks == 0) & np.isfinite(block_size)
-    duration_s = strides.duration_s[alone]
-    tokens = strides.decode_context_tokens + strides.decodes * (strides.iterations - 1) / 2
-    blocks = _mean_blocks(strides, block_size)[alone] * block_size[alone]
-    return float(np.dot(blocks, duration_s)), float(np.dot(tokens[alone], duration_s))
+def _rooms(tokens: Floats, block_size: Floats) -> Floats:
+    """Return the sum over n from 1 to *tokens* of the room of the blocks that n tokens fill or touch [tokens]."""
+    full, rest = np.divmod(tokens, block_size)
+    rooms: Floats = block_size * (block_size * full * (full + 1) / 2 + rest * (full + 1))
+    return rooms
