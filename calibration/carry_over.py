@@ -10,11 +10,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from calibration.cases.serving import ServingCase, read_serving_cases
 from calibration.fit_shipped import for_others, shipped_entries, shown
+from calibration.fitting.leave_out import errors_with
 from calibration.fitting.points import points_of
-from calibration.leave_out import errors_with
-from calibration.recipes import Recipe, by_engine, chosen, drawn
-from calibration.serving_cases import ServingCase, read_serving_cases
+from calibration.fitting.recipes import Recipe, by_engine, chosen, drawn
 from sim.commandline import guarded
 from sim.profiles.calibrated_engine import EngineConstants
 from sim.profiles.library import load_calibrated_engine, load_hardware

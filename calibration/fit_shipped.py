@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from calibration.fit import Outcome, fit_points, profile_yaml
+from calibration.cases.serving import ServingCase, read_serving_cases
+from calibration.fitting.fit import Outcome, fit_points, profile_yaml
 from calibration.fitting.fitted import MOST_EVALUATIONS
+from calibration.fitting.leave_out import Errors, leave_one_model_out
 from calibration.fitting.points import Point, points_of
 from calibration.fitting.priors import priors_for
-from calibration.leave_out import Errors, leave_one_model_out
-from calibration.recipes import Recipe, by_engine, chosen, drawn
-from calibration.serving_cases import ServingCase, read_serving_cases
+from calibration.fitting.recipes import Recipe, by_engine, chosen, drawn
 from sim.commandline import guarded
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import EngineConstants, holds, numbers

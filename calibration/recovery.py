@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.fit import fit_points
+from calibration.cases.serving import ServingCase
+from calibration.fitting.fit import fit_points
 from calibration.fitting.points import Latencies, Measured, points_of
 from calibration.fitting.priors import Prior, priors_for
-from calibration.serving_cases import ServingCase
 from sim.commandline import guarded
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import ConstantName, EngineConstants

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from calibration.step_cases import METRIC
+from calibration.cases.steps import METRIC
 
 if TYPE_CHECKING:
-    from calibration.fit import Outcome
+    from calibration.fitting.fit import Outcome
 
 __all__ = ["fit", "fit_html", "validation"]
 

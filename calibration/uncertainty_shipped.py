@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from calibration.anomalies import anomaly_of
-from calibration.serving_cases import read_serving_cases
-from calibration.uncertainty import Observed, as_yaml, coverage, error_table, half_of, observed_in
-from calibration.validate_serving import predict_all
+from calibration.cases.anomalies import anomaly_of
+from calibration.cases.serving import read_serving_cases
+from calibration.validation.serving import predict_all
+from calibration.validation.uncertainty import Observed, as_yaml, coverage, error_table, half_of, observed_in
 from sim.commandline import guarded
 from sim.wholefile import write_whole
 

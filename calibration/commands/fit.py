@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from calibration import report
-from calibration.cases_of_files import kind_of
+from calibration.cases.of_files import kind_of
 from calibration.commands.output import deliver
 from calibration.commands.selection import add_selection, selection_of
-from calibration.fit import fit
+from calibration.fitting.fit import fit
 from sim.errors import UserError
 
 __all__ = ["add_arguments", "run"]

@@ -7,7 +7,7 @@ import sys
 
 from calibration import report
 from calibration.commands.selection import add_selection, selection_of
-from calibration.validate import validate
+from calibration.validation.validate import validate
 from sim.report.json import to_json
 
 __all__ = ["add_arguments", "run"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from calibration.case_names import gpu_of, is_moe, kv_dtype, quantization
-from calibration.disaggregated_case import Side, disaggregation_of, is_disaggregated, sides_of
+from calibration.cases.disaggregated import Side, disaggregation_of, is_disaggregated, sides_of
+from calibration.cases.names import gpu_of, is_moe, kv_dtype, quantization
+from calibration.cases.not_modelled import NotModelledError
+from calibration.cases.serving import ServingCase
 from calibration.experiment.draft import Draft
-from calibration.memory_cases import NotModelledError
-from calibration.serving_cases import ServingCase
 from sim.profiles.library import load_hardware
 
 __all__ = ["deployment", "ranks_of"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from calibration.serving_cases import ServingCase
+from calibration.cases.serving import ServingCase
 from sim.profiles.model import Model
 
 __all__ = ["OPEN_LOOP_REQUESTS", "Draft"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from calibration.case_names import version_of
-from calibration.disaggregated_case import is_disaggregated
+from calibration.cases.disaggregated import is_disaggregated
+from calibration.cases.names import version_of
+from calibration.cases.not_modelled import NotModelledError
 from calibration.experiment.deployment import ranks_of
 from calibration.experiment.draft import Draft
 from calibration.experiment.lengths import bounds
 from calibration.experiment.workload import repeats
-from calibration.memory_cases import NotModelledError
 from sim.policy import kinds_of
 from sim.scheduler import Scheduler
 

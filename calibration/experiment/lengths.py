@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from calibration.cases.mixed_lengths import mixed_lengths
+from calibration.cases.not_modelled import NotModelledError
+from calibration.cases.serving import ServingCase
 from calibration.experiment.draft import Draft
-from calibration.memory_cases import NotModelledError
-from calibration.mixed_lengths import mixed_lengths
-from calibration.serving_cases import ServingCase
 
 __all__ = ["bounds", "lengths"]
 

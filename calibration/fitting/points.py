@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.experiment_of_case import experiment_of_case
-from calibration.memory_cases import NotModelledError
-from calibration.serving_cases import ServingCase
+from calibration.cases.not_modelled import NotModelledError
+from calibration.cases.serving import ServingCase
+from calibration.experiment.of_case import experiment_of_case
 from sim.errors import SimError
 from sim.experiment import Experiment
 from sim.profiles.calibrated_engine import EngineConstants

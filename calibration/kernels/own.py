@@ -13,14 +13,14 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel
 
-from calibration.case_names import gpu_name
+from calibration.cases.names import gpu_name
+from calibration.cases.not_modelled import NotModelledError
 from calibration.kernels import collective, problems
 from calibration.kernels.fitting import fit
 from calibration.kernels.measured import KernelRow, read
 from calibration.kernels.problem import Free, Problem
 from calibration.kernels.tables import Table
 from calibration.kernels.writing import TABLES, lines_of, table_lines
-from calibration.memory_cases import NotModelledError
 from sim.errors import ProfileError, UserError
 from sim.profiles.calibrated import Constant, ElementwiseConstants, Fit, HardwareCalibration
 from sim.profiles.hardware import Hardware

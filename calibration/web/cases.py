@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from calibration import fit
-from calibration.case_of_run import case_of_run, with_assumptions
-from calibration.fit import Outcome
+from calibration.cases.of_run import case_of_run, with_assumptions
+from calibration.cases.serving import ServingCase, read_serving_cases
+from calibration.fitting import fit
+from calibration.fitting.fit import Outcome
 from calibration.importers import import_file
 from calibration.runs import Run
-from calibration.serving_cases import ServingCase, read_serving_cases
 from calibration.suspicion import suspicions
 from calibration.table import FlaggedRun
-from calibration.validate import SHIPPED
-from calibration.validate_serving import predict
+from calibration.validation.serving import predict
+from calibration.validation.validate import SHIPPED
 from sim.errors import SimError
 from sim.ui.jobs import OnProgress
 from sim.ui.uploads import is_profile_name, plain

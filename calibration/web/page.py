@@ -9,9 +9,9 @@ from statistics import median
 
 import streamlit as st
 
-from calibration.experiment_of_case import IF_KNOWN
-from calibration.fit import Outcome
-from calibration.serving_cases import ServingCase
+from calibration.cases.serving import ServingCase
+from calibration.experiment.of_case import IF_KNOWN
+from calibration.fitting.fit import Outcome
 from calibration.table import FlaggedRun
 from calibration.web.cases import ASSUMED, Compared, Imported, compare_cases, fit_cases, imported, shipped_example
 from calibration.web.charts import correlation_heat, fit_scatter, prediction_scatter, residual_chart

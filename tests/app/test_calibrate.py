@@ -8,7 +8,7 @@ import pytest
 from conftest import SHARED
 from pages import opened, settled
 
-from calibration.validate import SHIPPED
+from calibration.validation.validate import SHIPPED
 
 OUTPUTS = SHARED / "data" / "bench_outputs"
 REAL = (

@@ -154,9 +154,9 @@ def benchmark(path: Path) -> None:
 
 def cases(path: Path) -> None:
     """Turn a benchmark file into cases and their experiments, as `calibration validate` does."""
-    from calibration.cases_of_files import kind_of, serving_cases_of
-    from calibration.experiment_of_case import experiment_of_case
-    from calibration.memory_cases import NotModelledError
+    from calibration.cases.not_modelled import NotModelledError
+    from calibration.cases.of_files import kind_of, serving_cases_of
+    from calibration.experiment.of_case import experiment_of_case
 
     if kind_of(path) in ("serving", "runs"):
         for case in serving_cases_of(path, 5, {}, {"gpu": "H100-SXM-80GB", "tp": "1"}):
@@ -168,15 +168,15 @@ def cases(path: Path) -> None:
 
 def memory_cases(path: Path) -> None:
     """Plan the memory of start-up logs, as `calibration validate` does."""
-    from calibration.cases_of_files import kind_of
-    from calibration.validate_memory import validate_memory
+    from calibration.cases.of_files import kind_of
+    from calibration.validation.memory import validate_memory
 
     if kind_of(path) == "memory":
         validate_memory(path, 5)
 
 
 def kernels(path: Path) -> None:
-    from calibration.cases_of_files import kind_of
+    from calibration.cases.of_files import kind_of
     from calibration.kernels.measured import read
 
     if kind_of(path) == "kernels":

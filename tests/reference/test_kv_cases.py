@@ -5,7 +5,7 @@ from statistics import fmean
 import pytest
 from conftest import SHARED
 
-from calibration.validate_memory import validate_memory
+from calibration.validation.memory import validate_memory
 
 pytestmark = pytest.mark.shared
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from calibration.anomalies import anomaly_of
-from calibration.serving_cases import ServingCase
+from calibration.cases.anomalies import anomaly_of
+from calibration.cases.serving import ServingCase
 
 ROW = {"case_id": "sil-1", "engine": "vllm", "gpu": "H100-SXM", "model": "openai/gpt-oss-120b", "load_value": "256"}
 TWINS = {"engine": "sglang", "gpu": "B200-SXM", "model": "DeepSeek-R1", "weight_dtype": "fp8", "date": "2026-03-25"}

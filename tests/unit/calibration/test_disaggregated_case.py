@@ -2,9 +2,9 @@
 
 import pytest
 
-from calibration.experiment_of_case import experiment_of_case, prepared_to_fit
-from calibration.memory_cases import NotModelledError
-from calibration.serving_cases import ServingCase
+from calibration.cases.not_modelled import NotModelledError
+from calibration.cases.serving import ServingCase
+from calibration.experiment.of_case import experiment_of_case, prepared_to_fit
 
 INFERENCEX = "CI run; DISAGG prefill 8GPU(tp4 ep4 dpa=True x2) decode 40GPU(tp8 ep1 dpa=False x5); multinode"
 ROW = {

@@ -1,9 +1,9 @@
 import pytest
 
-from calibration.case_names import gpu_name
-from calibration.experiment_of_case import experiment_of_case
-from calibration.memory_cases import NotModelledError
-from calibration.serving_cases import ServingCase
+from calibration.cases.names import gpu_name
+from calibration.cases.not_modelled import NotModelledError
+from calibration.cases.serving import ServingCase
+from calibration.experiment.of_case import experiment_of_case
 
 ROW = {
     "case_id": "one",

@@ -3,12 +3,12 @@ import math
 import numpy as np
 import pytest
 
-from calibration.fit import fit_cases, fit_points
+from calibration.cases.serving import ServingCase
+from calibration.fitting.fit import fit_cases, fit_points
 from calibration.fitting.fitted import fit_constants
 from calibration.fitting.points import points_of
 from calibration.fitting.priors import Prior, priors_for
 from calibration.fitting.problem import Problem
-from calibration.serving_cases import ServingCase
 from sim.errors import UserError
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import EngineConstants

@@ -1,10 +1,10 @@
 import pytest
 
 from calibration.carry_over import _by_the_others
-from calibration.fit import profile_yaml
+from calibration.cases.serving import ServingCase
 from calibration.fit_shipped import for_all
-from calibration.recipes import RECIPES, chosen, drawn
-from calibration.serving_cases import ServingCase
+from calibration.fitting.fit import profile_yaml
+from calibration.fitting.recipes import RECIPES, chosen, drawn
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import EngineConstants
 from sim.profiles.library import load_calibrated_engine, load_error_table

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from calibration.memory_cases import COLUMNS, LOGGED, MemoryCase, NotModelledError, read_cases
-from calibration.validate_memory import validate_memory
+from calibration.cases.memory import COLUMNS, LOGGED, MemoryCase, read_cases
+from calibration.cases.not_modelled import NotModelledError
+from calibration.validation.memory import validate_memory
 from sim.errors import TraceError
 from sim.units import GIB
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibration.__main__ import main
-from calibration.cases_of_files import kind_of
+from calibration.cases.of_files import kind_of
 from calibration.kernels.measured import KernelRow, as_csv, read
 from calibration.kernels.own import fit_kernels
 from sim.cost.accelerator import Accelerator

@@ -1,9 +1,9 @@
 import pytest
 
-from calibration.overload import confusion, measured_overload, simulated_overload
+from calibration.cases.overload import confusion, measured_overload, simulated_overload
+from calibration.cases.serving import ServingCase
 from calibration.report import validation
-from calibration.serving_cases import ServingCase
-from calibration.summary_of_cases import summary_of_cases
+from calibration.validation.summary import summary_of_cases
 from sim.errors import ConfigError
 from sim.experiment import experiment_of
 from sim.simulate import simulate

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import pytest
 from scipy.stats import binom
 
+from calibration.cases.serving import ServingCase
 from calibration.fitting.points import METRICS, points_of
 from calibration.recovery import recover, shares, sweep
-from calibration.serving_cases import ServingCase
 from sim.simulate import Setup
 
 FITS = 60

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from calibration.__main__ import main
-from calibration.cases_of_files import steps_of
-from calibration.fit import fit
-from calibration.step_points import step_points
+from calibration.cases.of_files import steps_of
+from calibration.fitting.fit import fit
+from calibration.fitting.step_points import step_points
 from sim.errors import UserError
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import EngineConstants

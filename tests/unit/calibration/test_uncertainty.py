@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from calibration.uncertainty import Observed, coverage, error_table, half_of
+from calibration.validation.uncertainty import Observed, coverage, error_table, half_of
 
 
 def run(index, error, engine="vllm", gpu="H100-SXM-80GB", load="light", **others):

@@ -5,14 +5,14 @@ from dataclasses import asdict
 import pytest
 
 from calibration.__main__ import main
-from calibration.case_of_run import case_of_run, with_assumptions
-from calibration.cases_of_files import kind_of
-from calibration.experiment_of_case import experiment_of_case
+from calibration.cases.of_files import kind_of
+from calibration.cases.of_run import case_of_run, with_assumptions
+from calibration.experiment.of_case import experiment_of_case
 from calibration.report import validation
 from calibration.runs import Run
-from calibration.summary_of_cases import summary_of_cases
 from calibration.suspicion import Flag
-from calibration.validate import SHIPPED
+from calibration.validation.summary import summary_of_cases
+from calibration.validation.validate import SHIPPED
 
 HEADER = (
     "case_id,engine,engine_version,gpu,n_gpus,tp,mode,model,weight_dtype,input_len,output_len,"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from calibration.fit import profile_yaml
-from calibration.recipes import by_engine
+from calibration.fitting.fit import profile_yaml
+from calibration.fitting.recipes import by_engine
 from sim.errors import ConfigError, UserError
 from sim.experiment import experiment_of, load_experiment
 from sim.profiles.library import load_calibrated_engine

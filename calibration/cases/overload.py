@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from calibration.serving_cases import ServingCase
+from calibration.cases.serving import ServingCase
 from sim.simulate import Result
 
 __all__ = ["LASTING", "confusion", "measured_overload", "simulated_overload"]

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from calibration.cases.serving import ServingCase
 from calibration.runs import LATENCIES, Run
-from calibration.serving_cases import ServingCase
 
 __all__ = ["case_of_run", "with_assumptions"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from calibration.serving_cases import ServingCase
+from calibration.cases.serving import ServingCase
 
 __all__ = ["Part", "mixed_lengths"]
 

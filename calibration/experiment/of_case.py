@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from calibration.case_names import model_name
-from calibration.disaggregated_case import engine_case, is_disaggregated
+from calibration.cases.disaggregated import engine_case, is_disaggregated
+from calibration.cases.names import model_name
+from calibration.cases.not_modelled import NotModelledError
+from calibration.cases.serving import ServingCase
 from calibration.experiment.deployment import deployment
 from calibration.experiment.draft import OPEN_LOOP_REQUESTS, Draft
 from calibration.experiment.engine import engine
 from calibration.experiment.workload import workload
-from calibration.memory_cases import NotModelledError
-from calibration.serving_cases import ServingCase
 from sim.errors import ConfigError, InfeasibleError
 from sim.experiment import Experiment, experiment_of
 from sim.profiles.library import load_model

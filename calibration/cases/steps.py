@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibration.case_names import gpu_of, kv_dtype, model_name, quantization, version_of
+from calibration.cases.names import gpu_of, kv_dtype, model_name, quantization, version_of
+from calibration.cases.serving import ServingCase
 from calibration.runs import Steps
-from calibration.serving_cases import ServingCase
 from sim.batch import Batch
 from sim.errors import ConfigError
 from sim.experiment import Experiment, experiment_of

@@ -13,17 +13,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from calibration.case_names import version_of
-from calibration.cases_of_files import serving_cases_of, steps_of
+from calibration.cases.names import version_of
+from calibration.cases.not_modelled import NotModelledError
+from calibration.cases.of_files import serving_cases_of, steps_of
+from calibration.cases.serving import ServingCase
 from calibration.fitting.fitted import MOST_EVALUATIONS, Fitted, fit_constants, likeliest
 from calibration.fitting.points import Measured, log_errors, points_of
 from calibration.fitting.priors import Prior, priors_for
 from calibration.fitting.problem import Problem
-from calibration.memory_cases import NotModelledError
+from calibration.fitting.step_points import StepPoint, step_points
 from calibration.runs import Steps
-from calibration.serving_cases import ServingCase
-from calibration.step_points import StepPoint, step_points
-from calibration.summary_of_cases import error_statistics
+from calibration.validation.summary import error_statistics
 from sim.errors import SimError, UserError
 from sim.profiles.calibrated_engine import EngineConstants
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from calibration.fitting.fitted import Fitted
 from calibration.fitting.points import METRICS, Measured, predict
-from calibration.summary_of_cases import error_statistics
+from calibration.validation.summary import error_statistics
 from sim.profiles.calibrated_engine import EngineConstants
 
 __all__ = ["Errors", "errors_with", "leave_one_model_out"]

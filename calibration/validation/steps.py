@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from calibration.memory_cases import NotModelledError
+from calibration.cases.not_modelled import NotModelledError
+from calibration.cases.serving import ServingCase, described
+from calibration.cases.steps import METRIC, exact_decodes, experiment_of_steps
 from calibration.runs import Steps
-from calibration.serving_cases import ServingCase, described
-from calibration.step_cases import METRIC, exact_decodes, experiment_of_steps
 from sim.simulate import prepare
 
 __all__ = ["validate_steps"]

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from calibration.experiment_of_case import prepared_to_fit
-from calibration.memory_cases import NotModelledError
-from calibration.overload import measured_overload, simulated_overload
-from calibration.serving_cases import ServingCase, described, intervals, predictions
+from calibration.cases.not_modelled import NotModelledError
+from calibration.cases.overload import measured_overload, simulated_overload
+from calibration.cases.serving import ServingCase, described, intervals, predictions
+from calibration.experiment.of_case import prepared_to_fit
 from sim.cost import StepCost
 from sim.errors import InfeasibleError, UserError
 from sim.simulate import ReadyPool

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, median
 from typing import Any
 
-from calibration.overload import LASTING, confusion
+from calibration.cases.overload import LASTING, confusion
 
 __all__ = ["error_statistics", "summary_of_cases"]
 

@@ -6,8 +6,8 @@ import functools
 import re
 from typing import Any
 
-from calibration.memory_cases import NotModelledError
-from calibration.serving_cases import ServingCase
+from calibration.cases.not_modelled import NotModelledError
+from calibration.cases.serving import ServingCase
 from sim.errors import ProfileError, did_you_mean
 from sim.profiles.folders import names
 from sim.profiles.layers import MoeMlp

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from calibration import memory_cases, serving_cases
-from calibration.case_of_run import case_of_run, with_assumptions
+from calibration.cases import memory, serving
+from calibration.cases.of_run import case_of_run, with_assumptions
+from calibration.cases.serving import ServingCase, read_serving_cases
 from calibration.kernels import measured
 from calibration.reading import header_of
 from calibration.runs import Run, Steps
-from calibration.serving_cases import ServingCase, read_serving_cases
 from calibration.suspicion import suspicions
 
 __all__ = ["kind_of", "serving_cases_of", "steps_of"]
@@ -21,11 +21,11 @@ __all__ = ["kind_of", "serving_cases_of", "steps_of"]
 def kind_of(path: Path) -> Literal["serving", "memory", "kernels", "runs"]:
     """Tell a file of serving cases, one of start-up logs, one of kernel times, and the output of a benchmark tool."""
     header = header_of(path)
-    if set(memory_cases.COLUMNS) <= set(header):
+    if set(memory.COLUMNS) <= set(header):
         return "memory"
     if set(measured.COLUMNS) <= set(header):
         return "kernels"
-    return "serving" if set(serving_cases.COLUMNS) <= set(header) else "runs"
+    return "serving" if set(serving.COLUMNS) <= set(header) else "runs"
 
 
 def serving_cases_of(

@@ -9,7 +9,8 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from calibration.memory_cases import MemoryCase, NotModelledError, read_cases
+from calibration.cases.memory import MemoryCase, read_cases
+from calibration.cases.not_modelled import NotModelledError
 from sim.memory import MemoryPlan, plan
 from sim.profiles.engine_memory import ProfiledMemory
 from sim.units import GIB

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calibration.case_names import gpu_of, version_of
-from calibration.disaggregated_case import is_disaggregated
-from calibration.serving_cases import ServingCase
+from calibration.cases.disaggregated import is_disaggregated
+from calibration.cases.names import gpu_of, version_of
+from calibration.cases.serving import ServingCase
 from sim.profiles.calibrated_errors import ErrorRegime, ErrorTable, Load
 
 __all__ = ["Observed", "as_yaml", "coverage", "error_table", "observed_in"]

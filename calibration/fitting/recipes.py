@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from calibration.anomalies import anomaly_of
-from calibration.case_names import gpu_of, version_of
+from calibration.cases.anomalies import anomaly_of
+from calibration.cases.names import gpu_of, version_of
+from calibration.cases.not_modelled import NotModelledError
+from calibration.cases.serving import ServingCase
 from calibration.fitting.priors import FACTORS_DEVIATION, OTHER_KERNELS_DEVIATION, stand_for_others
-from calibration.memory_cases import NotModelledError
-from calibration.serving_cases import ServingCase
 from sim.errors import UserError, did_you_mean
 from sim.profiles.calibrated_engine import ConstantName, holds
 

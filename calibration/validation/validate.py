@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from calibration.cases_of_files import kind_of, serving_cases_of, steps_of
-from calibration.summary_of_cases import summary_of_cases
-from calibration.validate_memory import validate_memory
-from calibration.validate_serving import validate_serving
-from calibration.validate_steps import validate_steps
+from calibration.cases.of_files import kind_of, serving_cases_of, steps_of
+from calibration.validation.memory import validate_memory
+from calibration.validation.serving import validate_serving
+from calibration.validation.steps import validate_steps
+from calibration.validation.summary import summary_of_cases
 
 __all__ = ["SHIPPED", "validate"]
 
-SHIPPED = Path(__file__).parent / "measurements"
+SHIPPED = Path(__file__).parents[1] / "measurements"
 """Measurements that come with the project, each row with its source."""
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from calibration.serving_cases import ServingCase
+from calibration.cases.serving import ServingCase
 
 __all__ = ["anomaly_of"]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from calibration.cases.not_modelled import NotModelledError
 from calibration.reading import rows_of
 from sim.errors import ProfileError
 from sim.memory import Deployment, Limits, plan
@@ -21,7 +22,7 @@ from sim.profiles.parallelism import Parallelism
 from sim.profiles.quantization import Quantization
 from sim.units import GIB
 
-__all__ = ["COLUMNS", "LOGGED", "MemoryCase", "NotModelledError", "read_cases"]
+__all__ = ["COLUMNS", "LOGGED", "MemoryCase", "read_cases"]
 
 COLUMNS = ("case", "model", "config_file", "gpu", "gpu_mem_gib", "dtype_quant", "vllm_version", "status")
 """Columns by which such a file is told from one of serving benchmarks."""
@@ -58,10 +59,6 @@ _WEIGHTS = {
     "w8a16": "int8",
     "float32": "fp32",
 }
-
-
-class NotModelledError(Exception):
-    """A case that the memory model does not cover; its text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)

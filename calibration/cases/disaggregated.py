@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from calibration.memory_cases import NotModelledError
-from calibration.serving_cases import ServingCase
+from calibration.cases.not_modelled import NotModelledError
+from calibration.cases.serving import ServingCase
 
 __all__ = ["Side", "disaggregation_of", "engine_case", "is_disaggregated", "sides_of"]
 

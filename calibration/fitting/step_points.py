@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from calibration.cases.serving import ServingCase
+from calibration.cases.steps import METRIC, Step, exact_decodes, experiment_of_steps
 from calibration.runs import Steps
-from calibration.serving_cases import ServingCase
-from calibration.step_cases import METRIC, Step, exact_decodes, experiment_of_steps
 from sim.cost import StepCost
 from sim.experiment import Experiment
 from sim.profiles.calibrated_engine import EngineConstants

@@ -1,0 +1,1 @@
+"""Predicted against measured: how far off, and how sure that is."""
