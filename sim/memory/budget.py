@@ -18,7 +18,7 @@ from sim.profiles.engine_memory import (
 from sim.profiles.model import MoeMlp
 from sim.units import GIB
 
-__all__ = ["RankMemory", "captured_sizes", "rank_memory"]
+__all__ = ["RankMemory", "rank_memory"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,8 @@ def _static_fraction(
 def _default_fraction(deployment: Deployment, engine: StaticFractionMemory) -> float:
     """SGLang 0.5 `server_args.py: _handle_gpu_memory_settings`: all but a reserve for activations and graphs."""
     total = deployment.hardware.visible_memory_bytes
-    largest = deployment.limits.largest_graph
-    rows = min(deployment.limits.max_num_seqs, 512 if largest is None else largest)
+    captured = deployment.limits.captured
+    rows = min(deployment.limits.max_num_seqs, 512 if captured is None else max(captured, default=0))
     reserve = (
         engine.reserved_bytes
         + engine.reserved_per_chunk_token_bytes * max(deployment.limits.max_num_batched_tokens, 2048)
@@ -146,19 +146,10 @@ def _weights(deployment: Deployment, layers: range, engine: Activations) -> floa
     return own + deployment.draft.weight_bytes / deployment.draft.ranks(deployment.parallelism.tp)
 
 
-def captured_sizes(max_num_seqs: int, max_size: int) -> int:
-    """Count the batch sizes that vLLM captures: 1, 2, 4, each 8 up to 248, then each 16.
-
-    The largest is min(2 x max_num_seqs, max_size); vLLM `config/vllm.py`, 0.14 to 0.33.
-    """
-    largest = min(2 * max_num_seqs, max_size)
-    return sum(size <= largest for size in (1, 2, 4, *range(8, 256, 8), *range(256, max_size + 1, 16)))
-
-
 def _graphs(deployment: Deployment, graphs: CudaGraphs, layers: range) -> float:
-    if not deployment.limits.cuda_graphs:
+    sizes = deployment.limits.captured
+    if not sizes:
         return 0.0
-    sizes = captured_sizes(deployment.limits.max_num_seqs, deployment.limits.largest_graph or graphs.max_size)
     experts = any(isinstance(deployment.model.stack[index].mlp, MoeMlp) for index in layers)
-    captured = graphs.per_layer_and_size_bytes * len(layers) * sizes
+    captured = graphs.per_layer_and_size_bytes * len(layers) * len(sizes)
     return graphs.fixed_bytes + captured + (graphs.moe_bytes if experts else 0.0)

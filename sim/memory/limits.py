@@ -24,10 +24,8 @@ class Limits:
         `mem_fraction_static`; None: its own rule), or of what is left for the KV cache (TensorRT-LLM).
     block_size
         Tokens of one KV block.
-    cuda_graphs
-        Capture CUDA graphs (`enforce_eager: false`).
-    largest_graph
-        Largest batch of a captured graph; None: as the engine's memory profile has it.
+    captured
+        Batches that are captured as CUDA graphs, ascending; none with `enforce_eager`. None: not known.
     min_sequences
         Sequences of `max_model_len` for which there must be KV cache; engines start with one, but those that give
         each slot a context of its own need it for `max_num_seqs`.
@@ -38,6 +36,5 @@ class Limits:
     max_num_batched_tokens: int
     gpu_memory_utilization: float | None = 0.9
     block_size: int = 16
-    cuda_graphs: bool = True
-    largest_graph: int | None = None
+    captured: tuple[int, ...] | None = None
     min_sequences: int = 1

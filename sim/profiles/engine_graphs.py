@@ -10,10 +10,13 @@ from sim.profiles.hardware import Hardware
 from sim.section import Section
 from sim.units import Bytes, Seconds
 
-__all__ = ["LARGEST_GRAPH", "CapturedSizes", "GraphLimit", "Graphs"]
+__all__ = ["LARGEST_GRAPH", "MOST_SEQUENCES", "CapturedSizes", "GraphLimit", "Graphs"]
 
 LARGEST_GRAPH = 10**6
 """Tokens or sequences beyond which no batch is captured: many times those of any engine, and still few sizes."""
+
+MOST_SEQUENCES = 2048
+"""Sequences of a batch where an engine's own limit is not told."""
 
 
 class GraphLimit(Section):
@@ -79,3 +82,9 @@ class Graphs(Section):
                 bounds.append(limit.from_tp_4 if tp >= 4 and limit.from_tp_4 is not None else limit.max_size)
                 break
         return min(bounds, default=None)
+
+    def sizes_up_to(self, largest: int | None, *, drafts: bool = False) -> tuple[int, ...] | None:
+        """Return the batches that are captured, the *largest* of which is known (None: no limit); None: not known."""
+        if largest == 0:
+            return ()
+        return None if self.sizes is None else self.sizes.up_to(largest or MOST_SEQUENCES, drafts=drafts)

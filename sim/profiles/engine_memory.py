@@ -38,7 +38,6 @@ class CudaGraphs(Section):
     fixed_bytes: Bytes = Field(ge=0, description="[B]")
     per_layer_and_size_bytes: Bytes = Field(ge=0, description="For each layer of a rank and each captured size [B].")
     moe_bytes: Bytes = Field(0.0, ge=0, description="More for a model with routed experts [B].")
-    max_size: int = Field(512, gt=0, description="Largest captured batch, if twice max_num_seqs is not smaller.")
     subtracted: bool = Field(description="The engine takes it off the KV cache (vLLM from 0.21).")
 
 

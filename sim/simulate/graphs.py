@@ -6,13 +6,12 @@ from sim.cost.host import Launches
 from sim.cost.padding import GraphPadding
 from sim.experiment import Experiment
 from sim.profiles.engine import EngineVersion
+from sim.profiles.engine_graphs import MOST_SEQUENCES
 from sim.profiles.hardware import Hardware
 from sim.profiles.model import Model
 from sim.simulate.flags import Flags
 
-__all__ = ["largest_graph", "launches_of", "padding_of"]
-
-_MOST = 2048  # sequences of a batch where an engine's own limit is not told
+__all__ = ["captured_sizes", "largest_graph", "launches_of", "padding_of"]
 
 
 def largest_graph(experiment: Experiment, hardware: Hardware, version: EngineVersion, flags: Flags) -> int | None:
@@ -37,8 +36,18 @@ def largest_graph(experiment: Experiment, hardware: Hardware, version: EngineVer
         return asked
     speculative = options.speculative
     each = 1 if speculative is None else 1 + speculative.num_speculative_tokens
-    decode_tokens = getattr(flags.scheduler, "max_num_seqs", _MOST) * each
+    decode_tokens = getattr(flags.scheduler, "max_num_seqs", MOST_SEQUENCES) * each
     return version.graphs.largest_on(hardware, experiment.deployment.parallelism.tp, decode_tokens)
+
+
+def captured_sizes(
+    experiment: Experiment, hardware: Hardware, version: EngineVersion, flags: Flags
+) -> tuple[int, ...] | None:
+    """Return the batches that are captured, ascending; None: not known. Raises as `largest_graph`."""
+    largest, listed = largest_graph(experiment, hardware, version, flags), experiment.engine.captured_batches
+    if listed is not None or version.graphs is None:
+        return None if listed is None else tuple(sorted(listed))
+    return version.graphs.sizes_up_to(largest, drafts=experiment.engine.speculative is not None)
 
 
 def launches_of(
@@ -71,13 +80,12 @@ def padding_of(
         if asked:
             raise experiment.error("engine.graph_padding", f"{options.kind} {version.since} fills no batch up")
         return None
-    largest = largest_graph(experiment, hardware, version, flags)
-    if not (graphs.padded if asked is None else asked) or largest == 0:
+    sizes = captured_sizes(experiment, hardware, version, flags)
+    if not (graphs.padded if asked is None else asked) or not sizes:
         return None
-    sizes = options.captured_batches
     spread = experiment.deployment.parallelism.ep > 1
     return GraphPadding(
-        tuple(sorted(sizes)) if sizes else graphs.sizes.up_to(largest or _MOST, drafts=options.speculative is not None),
+        sizes,
         _of_sequences(version),
         graphs.sizes.prompts,
         graphs.sizes.experts_with_ep if spread else graphs.sizes.experts,

@@ -15,7 +15,7 @@ from sim.profiles.library import load_hardware
 from sim.profiles.model import Model
 from sim.simulate.block_tables import pages_of
 from sim.simulate.flags import Flags
-from sim.simulate.graphs import largest_graph
+from sim.simulate.graphs import captured_sizes
 
 __all__ = ["KvPool", "kv_pool", "memory_plan"]
 
@@ -40,8 +40,7 @@ def memory_plan(
         max_num_batched_tokens=options.get("max_num_batched_tokens") or tokens,
         gpu_memory_utilization=flags.gpu_memory_utilization,
         block_size=flags.block_size,
-        cuda_graphs=experiment.engine.max_captured_batch != 0,
-        largest_graph=largest_graph(experiment, hardware, version, flags),
+        captured=captured_sizes(experiment, hardware, version, flags),
     )
     deployment = experiment.deployment
     if experiment.moe is not None:

@@ -4,7 +4,6 @@ import pytest
 from handmade_memory import GIB, MIB, PLAIN, STATE, WINDOWED, card, layer, limits, model, plan_of
 
 from sim.errors import InfeasibleError
-from sim.memory.budget import captured_sizes
 from sim.profiles.engine_memory import (
     Activations,
     CudaGraphs,
@@ -46,21 +45,14 @@ def test_blocks_and_tokens():
 
 @pytest.mark.parametrize(("subtracted", "kv_grows"), [(False, 0), (True, 1)])
 def test_cuda_graphs_are_taken_off_from_021(subtracted, kv_grows):
-    graphs = CudaGraphs(
-        fixed_bytes=1000, per_layer_and_size_bytes=10, moe_bytes=500, max_size=512, subtracted=subtracted
-    )
-    made = plan_of(OF, memory=PLAIN.model_copy(update={"cuda_graphs": graphs}))
-    assert made.cuda_graph_bytes == 1000 + 10 * 4 * captured_sizes(16, 512)
+    graphs = CudaGraphs(fixed_bytes=1000, per_layer_and_size_bytes=10, moe_bytes=500, subtracted=subtracted)
+    memory, captured = PLAIN.model_copy(update={"cuda_graphs": graphs}), limits(captured=(1, 2, 4, 8, 16))
+    made = plan_of(OF, memory=memory, knobs=captured)
+    assert made.cuda_graph_bytes == 1000 + 10 * 4 * 5
     assert plan_of(OF).kv_bytes - made.kv_bytes == kv_grows * made.cuda_graph_bytes - made.activation_bytes + (
         plan_of(OF).activation_bytes
     )
-    assert plan_of(OF, memory=made.deployment.memory, knobs=limits(cuda_graphs=False)).cuda_graph_bytes == 0
-
-
-@pytest.mark.parametrize(("seqs", "largest", "count"), [(1024, 512, 51), (256, 512, 51), (16, 512, 7), (1, 512, 2)])
-def test_captured_batch_sizes(seqs, largest, count):
-    # 1, 2, 4, 8 to 248 by 8, 256 to 512 by 16
-    assert captured_sizes(seqs, largest) == count
+    assert plan_of(OF, memory=made.deployment.memory, knobs=limits(captured=())).cuda_graph_bytes == 0
 
 
 def test_the_poorest_stage_decides():
