@@ -57,11 +57,10 @@ def _tables(folder: Path, name: str, anew: Collection[str]) -> Iterator[str]:
     fitted: dict[str, dict[str | int, BaseModel]] = {
         table: getattr(load_calibrated_hardware(name), table) for table in TABLES if table not in anew
     }
-    for task in tasks(folder, load_hardware(name)):
-        if task.table in anew:
-            constants = fit(task.problem, task.measured)
-            if constants.fit.median_error <= _WORST_ERROR:
-                fitted.setdefault(task.table, {})[task.key] = constants
+    for task in tasks(folder, load_hardware(name), anew):
+        constants = fit(task.problem, task.measured)
+        if constants.fit.median_error <= _WORST_ERROR:
+            fitted.setdefault(task.table, {})[task.key] = constants
     for table in TABLES:
         yield from table_lines(table, fitted.get(table) or _borrowed(table))
     yield _ELEMENTWISE

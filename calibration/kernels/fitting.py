@@ -14,7 +14,7 @@ from calibration.kernels.problem import Problem
 from calibration.kernels.tables import Table
 from sim.profiles.calibrated import Fit
 
-__all__ = ["FOLDS", "errors", "fit"]
+__all__ = ["FOLDS", "correlations", "errors", "fit", "untold"]
 
 FOLDS = 5
 """Every shape is held out once, in one of these parts; in a small table by itself."""
@@ -22,6 +22,12 @@ _SMALL_TABLE = 40
 _OUTLIER = 0.03
 """Relative residual from which soft-L1 counts linearly: close to a fit of the median."""
 _STARTS = 2
+_STEP = 1e-4
+"""Share of a constant by which it is moved to see what that does."""
+_LEAST = 0.1
+"""Correlation below which two errors hardly go together."""
+_TOLD = 0.5
+"""Share of a constant that its standard error is at most, where shapes tell it."""
 
 Floats = NDArray[np.float64]
 
@@ -41,8 +47,40 @@ def fit(problem: Problem, table: Table) -> Any:
         excluded=table.excluded,
         median_error=float(np.median(held_out)),
         p90_error=float(np.quantile(held_out, 0.9)),
+        correlations=correlations(problem, values, table.shapes),
+        untold=untold(problem, values, stderr),
     )
     return problem.constants(values, summary, stderr)
+
+
+def untold(problem: Problem, values: Mapping[str, float], stderr: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the constants of which the shapes say little."""
+    return tuple(name for name in problem.free if stderr.get(name, 0.0) > _TOLD * values[name])
+
+
+def correlations(problem: Problem, values: Mapping[str, float], shapes: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Return how the errors of the logarithms of two constants go together, by the later one and the earlier one.
+
+    From the slopes of the predicted logarithms, weighted as soft-L1 weights them at the end of a fit. Constants
+    without a slope have none, such as sizes at which an algorithm changes.
+    """
+    names = [name for name, free in problem.free.items() if free.low < free.high]
+    at_s = np.log(problem.predict(problem.constants(values), shapes))
+    steps = {name: _STEP if values[name] * (1 + _STEP) < problem.free[name].high else -_STEP for name in names}
+    slopes = np.array([
+        (np.log(problem.predict(problem.constants({**values, name: values[name] * (1 + step)}), shapes)) - at_s) / step
+        for name, step in steps.items()
+    ])
+    weights = 1 / np.sqrt(1 + ((at_s - np.log(shapes.seconds.to_numpy())) / _OUTLIER) ** 2)
+    covariance = np.linalg.pinv((slopes * weights) @ slopes.T, hermitian=True)
+    deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    known = [place for place, deviation in enumerate(deviations) if deviation > 0]
+    found: dict[str, dict[str, float]] = {}
+    for second, first in ((second, first) for second in known for first in known if first < second):
+        value = float(covariance[second, first] / deviations[second] / deviations[first])
+        if abs(value) >= _LEAST:
+            found.setdefault(names[second], {})[names[first]] = round(max(-1.0, min(value, 1.0)), 2)
+    return found
 
 
 def errors(problem: Problem, constants: Any, shapes: pd.DataFrame) -> Floats:

@@ -44,8 +44,8 @@ _SHAPES = {
 }  # fmt: skip
 """Column of a row to what the problems of `calibration.kernels` call it."""
 _KEPT = {
-    "decode": ("wide",),
-    "prefill": ("exponent", "edge", "wide"),
+    "decode": ("wide", "head_s"),
+    "prefill": ("memory", "exponent", "edge", "wide", "resident_share", "resident_time"),
     "experts": ("depth", "expert_s", "spread_s", "routing_s"),
 }
 """Constants that take more shapes than are timed."""
@@ -141,15 +141,16 @@ def _problem(base: HardwareCalibration, hardware: Hardware, operation: str, key:
         "experts": lambda: problems.experts(hardware, key, alpha=None, spread=False),
         "all_reduce": lambda: problems.all_reduce(hardware, key),
     }
-    problem, known = makers[operation](), getattr(base, operation).get(key)
-    return replace(problem, free={**problem.free, **_kept(known, operation)})
+    problem, table = makers[operation](), getattr(base, operation)
+    return replace(problem, free={**problem.free, **_kept(table, operation, key)})
 
 
-def _kept(known: BaseModel | None, operation: str) -> Mapping[str, Free]:
-    """Return what takes more shapes than are timed: it stays as it is *known*, or as if there were no such thing."""
-    values = {
-        name: getattr(known, name).value if known else float(name == "wide") for name in _KEPT.get(operation, ())
-    }
+def _kept(table: Mapping[Any, BaseModel], operation: str, key: Any) -> Mapping[str, Free]:
+    """Return what takes more shapes than are timed: it stays as known, of 16 bits where *key* has no constants."""
+    if operation not in _KEPT:
+        return {}
+    known = table[key] if key in table else table["bf16"]
+    values = {name: getattr(known, name).value for name in _KEPT[operation]}
     return {name: Free(value, value, value) for name, value in values.items()}
 
 

@@ -14,6 +14,7 @@ import pandas as pd
 from calibration.kernels import collective
 from calibration.kernels.problem import Free, Problem, Seconds
 from calibration.kernels.routing import ROUTED, first_ranks
+from calibration.kernels.tables import has_large_cache
 from sim.cost.accelerator import Accelerator
 from sim.cost.allreduce import AllReduce
 from sim.cost.attention import TILE_QUERIES, DecodeAttention, PrefillAttention
@@ -23,6 +24,7 @@ from sim.cost.operation import Work
 from sim.profiles.calibrated import (
     WIDE_HEAD,
     AllReduceConstants,
+    Constant,
     DecodeConstants,
     ExpertConstants,
     GemmConstants,
@@ -50,6 +52,7 @@ _ROOFLINE = {
 }
 _FIXED_ZERO, _FIXED_ONE = Free(0.0, 0.0, 0.0), Free(1.0, 1.0, 1.0)
 _WIDE = Free(1.1, 0.3, 5.0)
+_RESIDENT_SHARPNESS, _OVERFLOWING = 16, 1e6
 _CACHE_BYTES = 126 * 2**20
 """Assumed where a profile has no last-level cache; the share of it is fitted anyway."""
 
@@ -86,7 +89,8 @@ def decode(hardware: Hardware, kv: str, *, wide: bool) -> Problem:
 
     Without shapes of *wide* heads nothing is known of what they cost.
     """
-    free = _decode_free(compute=Free(0.5, 0.5, 0.5)) | {"wide": _WIDE if wide else _FIXED_ONE}
+    free = _decode_free(compute=Free(0.5, 0.5, 0.5))
+    free |= {"wide": _WIDE if wide else _FIXED_ONE, "head_s": Free(1e-8, 1e-11, 1e-6)}
 
     def predict(constants: DecodeConstants, shapes: pd.DataFrame) -> Seconds:
         width = 2 * _floats(shapes.head_dim)
@@ -96,6 +100,7 @@ def decode(hardware: Hardware, kv: str, *, wide: bool) -> Problem:
             constants,
             _with(hardware, decode={"bf16": constants}),
             flops=2 * _floats(shapes.heads) * width,
+            heads=_floats(shapes.heads),
             kept_bytes=kv_heads * width * bytes_per_element(kv),
             kv_heads=kv_heads,
             sequences=_floats(shapes.batch_size),
@@ -108,7 +113,7 @@ def decode(hardware: Hardware, kv: str, *, wide: bool) -> Problem:
 
 def latent_decode(hardware: Hardware, kv: str) -> Problem:
     """Return the problem of absorbed latent decode attention: rank 512, rotary width 64."""
-    free = _decode_free(compute=Free(0.4, 0.02, 1.5)) | {"wide": _FIXED_ONE}
+    free = _decode_free(compute=Free(0.4, 0.02, 1.5)) | {"wide": _FIXED_ONE, "head_s": _FIXED_ZERO}
 
     def predict(constants: DecodeConstants, shapes: pd.DataFrame) -> Seconds:
         heads = _floats(shapes.num_heads)
@@ -127,12 +132,16 @@ def latent_decode(hardware: Hardware, kv: str) -> Problem:
 
 
 def prefill(hardware: Hardware, *, wide: bool) -> Problem:
-    """Return the problem of grouped prefill attention; the bytes it reads never bound it.
+    """Return the problem of grouped prefill attention.
 
-    Without shapes of *wide* heads nothing is known of what they cost.
+    Without shapes of *wide* heads nothing is known of what they cost. The bytes it reads bound it only beside slow
+    memory, where a large cache holds those of small shapes.
     """
     own = {"exponent": Free(64.0, 0.1, 512.0), "edge": Free(32.0, 0.1, 256.0), "wide": _WIDE if wide else _FIXED_ONE}
     free = _prefill_free() | own
+    if has_large_cache(hardware):
+        resident = {"resident_share": Free(0.7, 0.1, 2.0), "resident_time": Free(0.4, 0.01, 1.0)}
+        free |= {"memory": Free(0.8, 0.1, 1.1), **resident}
 
     def predict(constants: PrefillConstants, shapes: pd.DataFrame) -> Seconds:
         heads, kv_heads, head_dim = (_floats(shapes[name]) for name in ("heads", "kv_heads", "head_dim"))
@@ -202,7 +211,7 @@ def all_reduce(hardware: Hardware, ranks: int) -> Problem:
     link_bytes_per_s = _with(hardware).link_bytes_per_s(ranks)
 
     def predict(constants: AllReduceConstants, shapes: pd.DataFrame) -> Seconds:
-        rates = _with(hardware, all_reduce={ranks: constants}).link(ranks)
+        rates = _with(hardware, all_reduce={ranks: constants}, bus_all_reduce={ranks: constants}).link(ranks)
         payload = _floats(shapes.bytes)
         return np.asarray(AllReduce("", 1, ranks, 1.0, rates).demand(_work(payload)).seconds)
 
@@ -232,6 +241,8 @@ def _prefill_free() -> dict[str, Free]:
         "sharpness": Free(2.0, 0.7, 12.0),
         "launch_s": Free(1e-5, 1e-6, 2e-4),
         "write": Free(1.0, 1e-3, 40.0),
+        "resident_share": _FIXED_ONE,
+        "resident_time": _FIXED_ONE,
     }
 
 
@@ -246,14 +257,14 @@ def _decode(
     sequences: Seconds,
     context: Seconds,
     wide: Any = False,
+    heads: Any = 0.0,
 ) -> Seconds:
     """Predict decode attention over a cache that, where it is small, stays in the last-level cache."""
     rates, wider = (accelerator.decode("bf16", head_dim) for head_dim in (0, WIDE_HEAD))
     rates = rates._replace(bytes_per_s=np.where(wide, wider.bytes_per_s, rates.bytes_per_s))  # type: ignore[arg-type]
-    attention: Any = DecodeAttention("", 1, flops, kept_bytes, kv_heads, rates)  # type: ignore[arg-type]
+    attention: Any = DecodeAttention("", 1, flops, kept_bytes, kv_heads, rates, None, heads)  # type: ignore[arg-type]
     demand = attention.demand(_work(sequences, sequences, sequences * context))
-    cache_bytes = constants.resident_share.value * (hardware.l2_bytes or _CACHE_BYTES)
-    resident = 1 / (1 + (sequences * context * kept_bytes / cache_bytes) ** 4)
+    resident = _resident(hardware, constants.resident_share, sequences * context * kept_bytes)
     faster = constants.memory.value / constants.resident_memory.value
     memory_s = demand.memory_s * (1 - resident + resident * faster)
     return np.asarray(demand._replace(memory_s=memory_s).seconds)
@@ -279,7 +290,20 @@ def _prefill(
     demand = attention.demand_of(
         sequences * pairs, sequences * prompt, sequences * prompt, sequences * rows / TILE_QUERIES, pairs / rows
     )
-    return np.asarray(demand.seconds)
+    moved_bytes = sequences * prompt * (made_bytes + 2.0 * heads * width)
+    resident = _resident(hardware, constants.resident_share, moved_bytes) * (1 - constants.resident_time.value)
+    written_s = sequences * prompt * made_bytes * rates.write_s
+    kept = demand._replace(memory_s=demand.memory_s * (1 - resident), fixed_s=demand.fixed_s - written_s * resident)
+    return np.asarray(kept.seconds)
+
+
+def _resident(hardware: Hardware, share: Constant, moved_bytes: Seconds) -> Seconds:
+    """Return how much of *moved_bytes*, read again and again, a *share* of the last-level cache holds.
+
+    One that evicts the least recently used keeps all or nothing: the change is sharp.
+    """
+    filled = np.minimum(moved_bytes / (share.value * (hardware.l2_bytes or _CACHE_BYTES)), _OVERFLOWING)
+    return np.asarray(1 / (1 + filled**_RESIDENT_SHARPNESS))
 
 
 def _floats(column: pd.Series[Any]) -> Seconds:

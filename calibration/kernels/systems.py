@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,6 +52,7 @@ _EXPERTS = {
     "fp8_block@sglang": ("fp8_block", _SGLANG),
     "int4": ("int4_wo", _VLLM),
     "mxfp4": ("w4a16_mxfp4", _VLLM),
+    "mxfp4@marlin": ("int4_wo", _VLLM),
     "mxfp4@sglang": ("w4a16_mxfp4", _SGLANG),
     "mxfp4+fp8": ("w4a8_mxfp4_mxfp8", _VLLM),
     "mxfp4+fp8@tensorrt-llm": ("w4a8_mxfp4_mxfp8", _TRTLLM),
@@ -61,6 +62,9 @@ _EXPERTS = {
     "nvfp4@tensorrt-llm": ("nvfp4", _TRTLLM),
 }
 """Weights, with their inputs where both are named, and whose kernels, to the table's type and engine."""
+_MARLIN = {"mxfp4@marlin": "int4"}
+"""Marlin's kernels for 4-bit weights, of which those for integers were measured: `kernels: marlin` takes them
+for engines that run MXFP4 with them, such as vLLM before 0.11.1 on Hopper."""
 _EXPERTS_OF = {"A100-SXM-80GB": _SGLANG}
 """Where vLLM's experts were not measured with balanced routing."""
 _SLOW_PATH = (("H100-SXM-80GB", "fp8"), ("H200-SXM-141GB", "fp8"))
@@ -81,11 +85,17 @@ class Task(NamedTuple):
     measured: Table
 
 
-def tasks(folder: Path, hardware: Hardware) -> Iterator[Task]:
-    """Yield what can be fitted for *hardware* from the tables in *folder*."""
+def tasks(folder: Path, hardware: Hardware, wanted: Collection[str]) -> Iterator[Task]:
+    """Yield what can be fitted for *hardware* from the tables in *folder*, of the *wanted* tables of constants."""
     system = SYSTEMS[hardware.name]
-    candidates = (*_products(folder, system, hardware), *_attentions(folder, system, hardware))
-    yield from (task for task in candidates if len(task.measured) >= _FEWEST)
+    makers = {"gemm": _products, "experts": _experts, "all_reduce": _all_reduces}
+    for table in wanted:
+        for task in makers.get(table, _attentions)(folder, system, hardware):
+            if task.table == table and (table == "all_reduce" or len(task.measured) >= _FEWEST):
+                yield task
+
+
+def _all_reduces(folder: Path, system: str, hardware: Hardware) -> Iterator[Task]:
     for ranks in _RANKS:
         measured = tables.all_reduce(folder, system, ranks)
         if len(measured):
@@ -98,6 +108,9 @@ def _products(folder: Path, system: str, hardware: Hardware) -> Iterator[Task]:
         if _native(hardware, weights):
             measured = tables.gemm(folder, system, dtype, engines, hardware)
             yield Task("gemm", key, problems.gemm(hardware, weights), measured)
+
+
+def _experts(folder: Path, system: str, hardware: Hardware) -> Iterator[Task]:
     for key, (dtype, engines) in _EXPERTS.items():
         weights, _, whose = key.partition("@")
         instead = _EXPERTS_OF.get(hardware.name)
@@ -106,7 +119,7 @@ def _products(folder: Path, system: str, hardware: Hardware) -> Iterator[Task]:
             used = engines if whose else instead or engines
             measured = tables.experts(folder, system, dtype, used, hardware)
             spread = bool(len(measured)) and bool((measured.shapes.moe_ep_size > 1).any())
-            problem = problems.experts(hardware, weights, alpha=measured.skew, spread=spread)
+            problem = problems.experts(hardware, _MARLIN.get(key, weights), alpha=measured.skew, spread=spread)
             yield Task("experts", key, problem, measured)
 
 

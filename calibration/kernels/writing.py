@@ -44,6 +44,13 @@ def _fit_lines(summary: Fit) -> Iterator[str]:
         yield f"  excluded: {summary.excluded}\n"
         yield f"  median_error: {summary.median_error:.4f}\n"
         yield f"  p90_error: {summary.p90_error:.4f}\n"
+    if summary.correlations:
+        yield "  correlations:\n"
+        for name, row in summary.correlations.items():
+            pairs = ", ".join(f"{other}: {value:g}" for other, value in row.items())
+            yield f"    {name}: {{{pairs}}}\n"
+    if summary.untold:
+        yield f"  untold: [{', '.join(summary.untold)}]\n"
 
 
 def fixed(constants: BaseModel, source: str) -> dict[str, Any]:

@@ -107,6 +107,7 @@ class Accelerator:
             bytes_per_s=self._memory(constants.memory.value) / _slower(constants.wide, head_dim),
             tile_s=constants.tile_s.value / self.processors,
             launch_s=self._launch(constants.launch_s.value),
+            head_s=constants.head_s.value / self.processors,
         )
 
     def prefill(self, kv: str, head_dim: int = 0, *, latent: bool = False) -> PrefillRates:

@@ -18,8 +18,8 @@ TILE_QUERIES = 128
 class DecodeAttention:
     """One new token of each sequence over its context.
 
-    ``attended tokens * max(FLOPs/rate, bytes/bandwidth) + sequences * KV heads * tile + launch``, the maximum
-    softened: linear in the context, which gives decode iterations a closed form.
+    ``attended tokens * max(FLOPs/rate, bytes/bandwidth) + sequences * (KV heads * tile + heads * head) + launch``, the
+    maximum softened: linear in the context, which gives decode iterations a closed form.
 
     Attributes
     ----------
@@ -29,6 +29,8 @@ class DecodeAttention:
         KV heads of the rank, each of which is a unit of work for each sequence; counted as often as it is read.
     window
         Place of the layer's window among those of the model; None for attention over all tokens.
+    heads
+        Query heads of the rank, times the tokens that a sequence computes.
     """
 
     name: str
@@ -38,6 +40,7 @@ class DecodeAttention:
     kv_heads: float
     rates: DecodeRates
     window: int | None = None
+    heads: float = 0.0
 
     @property
     def seconds_per_token(self) -> float:
@@ -47,7 +50,7 @@ class DecodeAttention:
     @property
     def seconds_per_sequence(self) -> float:
         """Time that each sequence takes whatever its context [s]."""
-        return self.kv_heads * self.rates.tile_s
+        return self.kv_heads * self.rates.tile_s + self.heads * self.rates.head_s
 
     def demand(self, work: Work) -> Demand:
         """Return what it asks for."""

@@ -138,7 +138,7 @@ class Plan:
         if not attention.cross:
             kept_bytes = kv_heads * width * bytes_per_element(self.kv)
             made_bytes, reach, head_dim = 2.0 * kv_heads * width, reach_of(attention), attention.head_dim
-            yield self._decode(count, 2.0 * heads * width, kept_bytes, kv_heads, reach, head_dim)
+            yield self._decode(count, 2.0 * heads * width, kept_bytes, kv_heads, reach, head_dim, heads)
             yield self._prefill(count, heads, width, kept_bytes, made_bytes, reach, head_dim)
 
     def _latent(self, attention: LatentAttention, count: int) -> Iterator[Operation]:
@@ -245,13 +245,15 @@ class Plan:
         kv_heads: int,
         reach: int | None,
         head_dim: int = 0,
+        heads: int = 0,
         *,
         latent: bool = False,
     ) -> DecodeAttention:
         window = None if reach is None else windows_of(self.model).index(reach)
         rates = self.accelerator.decode(self.kv, head_dim, latent=latent)
         flops, kept_bytes, units = flops * self.tokens_each, kept_bytes * self.reads, kv_heads * self.reads
-        return DecodeAttention("attention_decode", count, flops, kept_bytes, units, rates, window)
+        queries = heads * self.tokens_each
+        return DecodeAttention("attention_decode", count, flops, kept_bytes, units, rates, window, queries)
 
     def _prefill(
         self,

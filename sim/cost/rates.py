@@ -38,12 +38,13 @@ class GemmRates(NamedTuple):
 
 
 class DecodeRates(NamedTuple):
-    """Decode attention: a tile is one KV head of one sequence [s], spread over all processors."""
+    """Decode attention: a tile is one KV head of one sequence [s], spread over all processors, as is a query head."""
 
     flops_per_s: float
     bytes_per_s: float
     tile_s: float
     launch_s: float
+    head_s: float = 0.0
 
 
 class PrefillRates(NamedTuple):

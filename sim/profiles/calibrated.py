@@ -54,6 +54,12 @@ class Fit(Section):
     excluded: int = Field(0, ge=0, description="Rows left out by the rules of the fit.")
     median_error: float | None = Field(None, ge=0, description="Median of |predicted/measured - 1|, held out.")
     p90_error: float | None = Field(None, ge=0, description="90th percentile of the same.")
+    correlations: dict[str, dict[str, float]] = Field(
+        {}, description="How the errors of two constants go together, from -1 to 1; those left out: hardly."
+    )
+    untold: tuple[str, ...] = Field(
+        (), description="Constants of which these shapes say little: the standard error is more than half of the value."
+    )
 
 
 class GemmConstants(Section):
@@ -86,6 +92,7 @@ class DecodeConstants(Section):
     )
     resident_memory: Constant = Field(description="Bandwidth from that cache, as a share of the memory's peak.")
     wide: Constant = Field(_ONE, description="Time of a byte with heads of 256 over that with narrower ones.")
+    head_s: Constant = Field(_NONE, description="Time of one query head of one sequence on one processor [s].")
     fit: Fit
 
 
@@ -111,6 +118,12 @@ class PrefillConstants(Section):
         "have two ends.",
     )
     wide: Constant = Field(_ONE, description="Time of an operation with heads of 256 over that with narrower ones.")
+    resident_share: Constant = Field(
+        _ONE,
+        description="Share of the last-level cache below which what the benchmark reads and writes again and again "
+        "stays in it; the simulation has it all come from the memory.",
+    )
+    resident_time: Constant = Field(_ONE, description="Time of a byte in that cache over that of one in the memory.")
     fit: Fit
 
 

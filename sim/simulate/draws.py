@@ -1,17 +1,17 @@
 """Constants drawn from their errors: what else the measurements behind a calibration allow.
 
 A constant is drawn from a normal distribution about its value with its standard error, cut at its bounds; those of an
-engine together, as far as its profile says how their errors correlate. Those of a kernel are drawn one by one, since no
-profile says it of them: this spreads a kernel's time rather too far than too little, as fits leave it better known than
-their constants. The draws are a Latin hypercube (McKay, Beckman and Conover, Technometrics 21 (1979) 239-245): each
-constant's N draws lie in its N equally likely slices, in an order of its own, before they are correlated.
+engine or of a kernel together, as far as its profile says how their errors correlate: fits leave a kernel's time better
+known than its constants. The draws are a Latin hypercube (McKay, Beckman and Conover, Technometrics 21 (1979)
+239-245): each constant's N draws lie in its N equally likely slices, in an order of its own, before they are
+correlated.
 
 A constant's draws depend on the seed and its name alone, so that two deployments on one accelerator meet the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from sim.profiles.calibrated import Constant
-from sim.profiles.calibrated_engine import EngineConstants
+from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.library import load_calibrated_hardware
 from sim.simulate.pools import ReadyPool
 from sim.workload.streams import stream
@@ -28,6 +27,7 @@ from sim.workload.streams import stream
 __all__ = ["Draw", "drawn_pools"]
 
 T = TypeVar("T")
+Correlations = Mapping[Any, Mapping[Any, float]]
 _COLLECTIVES = ("all_reduce", "bus_all_reduce")
 
 
@@ -47,18 +47,19 @@ class Draw:
             return constant
         return _at(self._share(name), constant, error)
 
-    def together(self, name: str, engine: EngineConstants) -> EngineConstants:
-        """Return the constants of *engine* as drawn, with the correlations that it states."""
+    def together(
+        self, name: str, constants: Mapping[T, Constant], correlations: Correlations, wider: float = 1.0
+    ) -> dict[T, Constant]:
+        """Return those of *constants* that are unsure, as drawn, with errors *wider* times what they say."""
         from scipy.special import ndtr, ndtri
 
-        unsure = [each for each, constant in engine.constants.items() if _is_unsure(constant)]
+        unsure = [each for each, constant in constants.items() if _is_unsure(constant)]
         scores = ndtri([self._share(f"{name} {each}") for each in unsure])
-        shares = ndtr(_root_of_correlations(engine, unsure) @ scores).tolist()
-        drawn = {
-            each: _at(share, engine.constants[each], engine.constants[each].stderr)
+        shares = ndtr(_root_of(correlations, unsure) @ scores).tolist()
+        return {
+            each: _at(share, constants[each], wider * constants[each].stderr)
             for each, share in zip(unsure, shares, strict=True)
         }
-        return engine.model_copy(update={"constants": engine.constants | drawn})
 
     def _share(self, name: str) -> float:
         """Return the place between 0 and 1 of this draw, in a slice of its own."""
@@ -83,13 +84,13 @@ def _at(share: float, constant: Constant, error: float) -> Constant:
     return constant.model_copy(update={"value": min(max(constant.value + error * moved, low), high)})
 
 
-def _root_of_correlations(engine: EngineConstants, names: Sequence[str]) -> NDArray[np.float64]:
+def _root_of(correlations: Correlations, names: Sequence[Any]) -> NDArray[np.float64]:
     """Return what makes correlated scores of independent ones, each of which keeps its variance.
 
     Numbers that were rounded may be no correlations of anything; then it is the root of the nearest that are.
     """
     table = np.eye(len(names))
-    for first, row in engine.correlations.items():
+    for first, row in correlations.items():
         for second, value in row.items():
             if first in names and second in names:
                 at = names.index(first), names.index(second)
@@ -110,7 +111,9 @@ def _drawn_pool(pool: ReadyPool, draw: Draw) -> ReadyPool:
     unused = _COLLECTIVES if experiment.deployment.parallelism.gpus == 1 else ()
     drawn = _drawn(kernels, kernels.name, draw, kernels.error_factor, unused)
     if constants is not None:
-        constants = draw.together(f"{experiment.engine.kind} on {kernels.name}", constants)
+        name = f"{experiment.engine.kind} on {kernels.name}"
+        own = draw.together(name, constants.constants, constants.correlations)
+        constants = constants.model_copy(update={"constants": constants.constants | own})
     return replace(pool, setup=setup.with_constants(experiment, constants, drawn))
 
 
@@ -119,6 +122,9 @@ def _drawn(part: T, name: str, draw: Draw, wider: float, unused: Sequence[str] =
     found: Any = part
     if isinstance(part, Constant):
         found = draw.of(name, part, wider)
+    elif isinstance(getattr(part, "fit", None), Fit):
+        constants = {each: value for each, value in part if isinstance(value, Constant)}  # type: ignore[attr-defined]
+        found = part.model_copy(update=draw.together(name, constants, part.fit.correlations, wider))  # type: ignore[attr-defined]
     elif isinstance(part, BaseModel):
         fields = [field for field in type(part).model_fields if field not in unused]
         found = part.model_copy(

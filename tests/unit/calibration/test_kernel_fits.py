@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from calibration.kernels import problems, tables
-from calibration.kernels.fitting import errors, fit
+from calibration.kernels.fitting import correlations, errors, fit, untold
 from calibration.kernels.tables import Table
 from sim.profiles.library import load_hardware
 
@@ -111,6 +111,22 @@ def test_rules_for_attention(tmp_path):
     assert len(tables.decode(tmp_path, "h200_sxm", "fp8", ("vllm",), H100)) == 0
 
 
+def test_constants_that_shapes_cannot_tell_apart_are_correlated():
+    """With one KV head a sequence and eight query heads, the time of either is the same to the fit."""
+    problem = problems.decode(H100, "bf16", wide=False)
+    values = {name: free.start for name, free in problem.free.items()}
+    shapes = pd.DataFrame(
+        [(b, c, 8, 1, 128) for b in (1, 16, 256) for c in (256, 4096, 65536)],
+        columns=["batch_size", "attended", "heads", "kv_heads", "head_dim"],
+    )
+    shapes["seconds"] = problem.predict(problem.constants(values), shapes)
+    found = correlations(problem, values, shapes)
+    assert "compute" not in found  # not fitted
+    assert abs(found["head_s"]["tile_s"]) > 0.9
+    assert "launch_s" not in found  # alone in the shortest one
+    assert untold(problem, values, {"tile_s": 0.6 * values["tile_s"], "launch_s": 1e-9}) == ("tile_s",)
+
+
 def test_prompts_over_fp8_are_those_that_tensorrt_llm_computes_in_fp8(tmp_path):
     row = {
         "backend_name": "trtllm",
@@ -143,6 +159,7 @@ def test_small_caches_in_the_benchmark_do_not_raise_the_bandwidth_of_the_memory(
         "resident_share": 1.0,
         "resident_memory": 3.0,
         "wide": 1.0,
+        "head_s": 5e-9,
     }
     shapes = pd.DataFrame(
         [(b, c, 32, 8, 128) for b in (1, 4, 16, 64, 256) for c in (256, 1024, 4096, 16384)],

@@ -100,6 +100,15 @@ def test_decode_attention_is_linear_in_the_context():
     assert growth == pytest.approx(10_000 * attention.seconds_per_token, rel=1e-9)
 
 
+def test_each_query_head_of_a_sequence_takes_time():
+    # 4 sequences of 8 KV heads and 32 query heads, 1 us and 0.5 us of one of 100 processors each.
+    rates = CHIP.decode("bf16")._replace(head_s=5e-9)
+    attention = DecodeAttention("", 1, 1e5, 4096.0, 8, rates, heads=32)
+    assert attention.seconds_per_sequence == pytest.approx(8e-8 + 1.6e-7)
+    work = Work.of(Batch(decodes=4, decode_context_tokens=0, sampled=4))
+    assert attention.demand(work).fixed_s == pytest.approx(1e-5 + 4 * 2.4e-7)
+
+
 def test_a_window_caps_the_context():
     windowed = DecodeAttention("", 1, 1e5, 4096.0, 8, CHIP.decode("bf16"), window=0)
     work = Work.of(Batch(decodes=4, decode_context_tokens=10_000, decode_window_tokens=(2_000,), sampled=4))

@@ -12,10 +12,10 @@ from sim.__main__ import main
 from sim.errors import ConfigError
 from sim.experiment import load_experiment
 from sim.metrics.model_error import ModelError, Spread, with_draws
-from sim.profiles.calibrated import Constant, Fit
+from sim.profiles.calibrated import Constant, ElementwiseConstants, Fit
 from sim.profiles.calibrated_engine import EngineConstants
 from sim.simulate import simulate
-from sim.simulate.draws import Draw
+from sim.simulate.draws import Draw, _drawn
 from sim.study import draws
 
 EXPERIMENT = """
@@ -132,11 +132,19 @@ def test_constants_of_an_engine_are_drawn_together():
     """Two of which only the difference is unsure: whatever one gains the other gains, too."""
     names = ("host_per_iteration_s", "delay_fixed_s")
     unsure = {name: Constant(value=5.0, stderr=0.5, bounds=(0.0, 10.0)) for name in names}
-    engine = EngineConstants(constants=unsure, correlations={names[0]: {names[1]: 1.0}}, fit=Fit(source="test"))
-    drawn = [Draw(1, number, 50).together("it", engine).constants for number in range(50)]
+    drawn = [Draw(1, number, 50).together("it", unsure, {names[0]: {names[1]: 1.0}}) for number in range(50)]
     one, other = ([each[name].value for each in drawn] for name in names)
     assert one == pytest.approx(other)
     assert np.std(one) == pytest.approx(0.5, rel=0.2)
+
+
+def test_constants_of_a_kernel_are_drawn_together():
+    unsure = {"value": 5.0, "stderr": 0.5, "bounds": (0.0, 10.0)}
+    fit = Fit(source="test", correlations={"launch_s": {"memory": -1.0}})
+    kernel = ElementwiseConstants(memory=unsure, launch_s=unsure, fit=fit)
+    drawn = [_drawn(kernel, "it", Draw(1, number, 50), wider=2.0) for number in range(50)]
+    assert [each.launch_s.value for each in drawn] == pytest.approx([10 - each.memory.value for each in drawn])
+    assert np.std([each.memory.value for each in drawn]) == pytest.approx(1.0, rel=0.2)
 
 
 def test_correlations_are_of_its_own_constants():
