@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 from calibration.cases.disaggregated import engine_case, is_disaggregated
 from calibration.cases.names import model_name
@@ -12,6 +13,7 @@ from calibration.cases.serving import ServingCase
 from calibration.experiment.deployment import deployment
 from calibration.experiment.draft import OPEN_LOOP_REQUESTS, Draft
 from calibration.experiment.engine import engine
+from calibration.experiment.sent_before import found_again, sent_before
 from calibration.experiment.workload import workload
 from sim.errors import ConfigError, InfeasibleError
 from sim.experiment import Experiment, experiment_of
@@ -48,15 +50,23 @@ def experiment_of_case(case: ServingCase, open_loop_requests: int = OPEN_LOOP_RE
     if is_disaggregated(case):
         case = engine_case(case)
     draft = Draft(case, _model(case), open_loop_requests)
-    data = {
+    data: dict[str, Any] = {
         "name": case.name,
         "model": model_name(case),
         **deployment(draft),
         "engine": engine(draft),
         "workload": workload(draft),
     }
+    experiment = _experiment(case, data)
+    if sent_before(case) and (prefix := found_again(draft, experiment)):
+        engine_with_hits = data["engine"] | {"prefix_caching": True}
+        experiment = _experiment(case, data | {"engine": engine_with_hits, "workload": data["workload"] | prefix})
+    return Prepared(experiment, draft.assumed)
+
+
+def _experiment(case: ServingCase, data: dict[str, Any]) -> Experiment:
     try:
-        return Prepared(experiment_of(Document(data, f"case {case.name}", ConfigError, {})), draft.assumed)
+        return experiment_of(Document(data, f"case {case.name}", ConfigError, {}))
     except ConfigError as problem:
         raise NotModelledError(problem.message) from None
 

@@ -215,7 +215,9 @@ class Plan:
 
         With attention data parallelism a library carries tokens to their experts and back. Without one, all ranks
         gather the tokens of all and scatter the sums back, which together moves the bytes of one all-reduce (vLLM's
-        ``allgather_reducescatter``). Without attention data parallelism one all-reduce ends the layer.
+        ``allgather_reducescatter``). Without attention data parallelism one all-reduce ends the layer. Choosing experts,
+        sorting, their activation and summing are in the experts' own time; besides them the norm is a kernel, and the
+        shared experts' activation.
         """
         hidden, parallel = self.model.hidden_size, self.parallelism
         yield Gemm("router", count, hidden, mlp.experts, self.accelerator.gemm("bf16"))
@@ -227,7 +229,8 @@ class Plan:
         yield experts if load is None else UnevenExperts(experts, load)
         if load is not None and self.rebalance is not None and not self.rebalance.use_async:
             yield rebalancing_of(self, experts, load, self.rebalance)
-        yield self._elementwise(count, 4 * hidden + 3 * mlp.shared_intermediate / parallel.tp, 5)
+        kernels = 1 + bool(mlp.shared_intermediate)
+        yield self._elementwise(count, 4 * hidden + 3 * mlp.shared_intermediate / parallel.tp, kernels)
         if parallel.dp > 1 and self.library is not None:
             yield from exchanges_of(self, self.library, mlp, count, load)
         elif parallel.dp > 1:
