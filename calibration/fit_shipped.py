@@ -29,21 +29,22 @@ from sim.wholefile import write_whole
 __all__ = ["for_all", "for_others", "main", "shipped_entries", "shown"]
 
 _FEWEST_POINTS = 6
-_EVALUATIONS = 12
-"""Of the residuals: with four, fits end before they are at rest (RTX 4090: TTFT 18 instead of 10 % off)."""
 _FAR_EVALUATIONS = 20
 """Of the residuals of runs on kernels that nobody timed, which start far from where they end."""
 
 
 def fit_recipe(recipe: Recipe, cases: Sequence[ServingCase], source: str) -> Outcome | None:
     """Return the fit of *recipe*; None with too few runs."""
-    points: list[Point] = points_of(drawn([case for case in cases if chosen(case, recipe)]))[0]
+    points: list[Point] = points_of(drawn([case for case in cases if chosen(case, recipe)], recipe.runs))[0]
     if len(points) < _FEWEST_POINTS:
         return None
     thought = priors_for(points[0].setup.version, recipe.deviation, recipe.host_s)
     priors = tuple(prior for prior in thought if prior.name not in recipe.held)
-    evaluations = _FAR_EVALUATIONS if recipe.of_other_kernels else _EVALUATIONS
-    return fit_points(recipe.engine, points, source, recipe.overlapped, priors=priors, most_evaluations=evaluations)
+    evaluations = _FAR_EVALUATIONS if recipe.of_other_kernels else MOST_EVALUATIONS
+    near = None if recipe.of_other_kernels else shipped_entries(recipe.engine).get(recipe.name)
+    return fit_points(
+        recipe.engine, points, source, recipe.overlapped, priors=priors, most_evaluations=evaluations, near=near
+    )
 
 
 def entry(recipe: Recipe, outcome: Outcome) -> EngineConstants:

@@ -150,7 +150,12 @@ def _constants(outcome: Outcome) -> Iterator[str]:
 
 def _errors(outcome: Outcome) -> Iterator[str]:
     yield "error in %: mean / median of the absolute value, bias (points)"
-    groups = {"as shipped": outcome.before, "fitted": outcome.on_used, "kept back": outcome.on_held_out}
+    groups = {
+        "as shipped": outcome.before,
+        "fitted": outcome.on_used,
+        "kept back": outcome.on_held_out,
+        "these, as shipped": outcome.before_on_held_out,
+    }
     metrics = sorted({metric for found in groups.values() for metric in found})
     rows = [[name, *(_cell(found.get(metric)) for metric in metrics)] for name, found in groups.items()]
     yield from _aligned([["", *metrics], *rows])

@@ -19,13 +19,16 @@ from calibration.cases.of_files import serving_cases_of, steps_of
 from calibration.cases.serving import ServingCase
 from calibration.fitting.fitted import MOST_EVALUATIONS, Fitted, fit_constants, likeliest
 from calibration.fitting.points import Measured, log_errors, points_of
-from calibration.fitting.priors import Prior, priors_for
+from calibration.fitting.priors import Prior, about, priors_for
 from calibration.fitting.problem import Problem
 from calibration.fitting.step_points import StepPoint, step_points
 from calibration.runs import Steps
 from calibration.validation.summary import error_statistics
 from sim.errors import SimError, UserError
+from sim.profiles.calibrated import Fit
 from sim.profiles.calibrated_engine import EngineConstants
+from sim.profiles.folders import exists
+from sim.profiles.library import load_calibrated_engine
 
 __all__ = ["Outcome", "Row", "fit", "fit_cases", "fit_points", "profile_yaml"]
 
@@ -72,8 +75,13 @@ class Outcome:
 
     @property
     def before(self) -> dict[str, dict[str, float]]:
-        """Errors with the constants of the engine's profile."""
+        """Errors with the constants that come along."""
         return _statistics(self.shipped)
+
+    @property
+    def before_on_held_out(self) -> dict[str, dict[str, float]]:
+        """Errors of these on the runs that were kept back."""
+        return _statistics([row for row in self.shipped if row.held_out])
 
     @property
     def on_used(self) -> dict[str, dict[str, float]]:
@@ -177,7 +185,19 @@ def fit_cases(
     engines = sorted({version_of(point.case, [])[0] for point in points})
     if len(engines) > 1:
         raise UserError(f"runs of several engines ({', '.join(engines)}): fit one at a time (--where engine=NAME)")
-    return fit_points(engines[0], points, source, on_progress=on_progress)
+    shipped = _shipped(engines[0], points)
+    overlaps = (True, False) if shipped is None or shipped.overlapped is None else (shipped.overlapped,)
+    return fit_points(engines[0], points, source, overlaps, on_progress, shipped=shipped)
+
+
+def _shipped(engine: str, points: Sequence[Measured]) -> EngineConstants | None:
+    """Return the constants that come along for the version and the accelerator of *points*; None where they differ."""
+    if not exists("calibrated/engines", engine):
+        return None
+    found = load_calibrated_engine(engine)
+    of = {version_of(point.case, [])[1]: point.setup.hardware for point in points}
+    alike = len({point.setup.hardware.name for point in points}) == len(of) == 1
+    return next((found.of(version, hardware) for version, hardware in of.items()), None) if alike else None
 
 
 def _too_few(runs: int, refused: Mapping[str, str]) -> UserError:
@@ -208,6 +228,8 @@ def fit_points(
     on_progress: OnProgress = lambda done, total: None,
     priors: tuple[Prior, ...] | None = None,
     most_evaluations: int = MOST_EVALUATIONS,
+    shipped: EngineConstants | None = None,
+    near: EngineConstants | None = None,
 ) -> Outcome:
     """Fit to four in five of *points*, with host time behind the GPU's and added to it; the better one counts.
 
@@ -217,16 +239,16 @@ def fit_points(
     ordered = sorted(points, key=lambda point: hashlib.sha256(point.case.name.encode()).hexdigest())
     held_out = ordered[_HELD_OUT - 1 :: _HELD_OUT]
     used = [point for index, point in enumerate(ordered) if index % _HELD_OUT != _HELD_OUT - 1]
-    priors = priors or priors_for(used[0].setup.version)
+    shipped = shipped or EngineConstants(constants={}, fit=Fit(source="the engine's profile"))
+    priors = priors or about(priors_for(used[0].setup.version), shipped)
     rounds = itertools.count(1)
 
     def simulated() -> None:
         on_progress(next(rounds), (2 * most_evaluations + 1) * len(overlaps))
 
     problems = [Problem(used, priors, overlapped, simulated) for overlapped in overlaps]
-    tried = [fit_constants(problem, source, most_evaluations) for problem in problems]
+    tried = [fit_constants(problem, source, most_evaluations, near) for problem in problems]
     fitted = likeliest(tried)
-    shipped = EngineConstants(constants={}, fit=fitted.constants.fit)
     return Outcome(
         engine,
         fitted,
@@ -234,7 +256,7 @@ def fit_points(
         [point.case.name for point in used],
         [point.case.name for point in held_out],
         [*_rows(used, fitted.constants, held_out=False), *_rows(held_out, fitted.constants, held_out=True)],
-        list(_rows(ordered, shipped, held_out=False)),
+        [*_rows(used, shipped, held_out=False), *_rows(held_out, shipped, held_out=True)],
     )
 
 

@@ -26,8 +26,8 @@ from sim.profiles.calibrated_engine import ConstantName, EngineConstants
 
 __all__ = ["MOST_EVALUATIONS", "Fitted", "fit_constants", "likeliest"]
 
-MOST_EVALUATIONS = 4
-"""Of the residuals; a Jacobian is evaluated as often at most."""
+MOST_EVALUATIONS = 12
+"""Of the residuals; a Jacobian is evaluated as often at most. With four, fits end before they are at rest."""
 _WORTH_WRITING = 0.05
 _TELLS = 0.7  # posterior over prior standard deviation above which the data say next to nothing
 _WIDE_STEP = 0.5
@@ -119,13 +119,18 @@ class Fitted:
         return self.problem.constants(np.asarray(self.place - step))
 
 
-def fit_constants(problem: Problem, source: str, max_evaluations: int = MOST_EVALUATIONS) -> Fitted:
-    """Fit the constants of *problem*."""
+def fit_constants(
+    problem: Problem,
+    source: str,
+    max_evaluations: int = MOST_EVALUATIONS,
+    near: EngineConstants | None = None,
+) -> Fitted:
+    """Fit the constants of *problem*, beginning *near* others if there are any."""
     from scipy.optimize import least_squares
 
     found = least_squares(
         problem.residual,
-        _start(problem),
+        _start(problem) if near is None else problem.place(near),
         jac=problem.jacobian,
         bounds=problem.bounds(),
         method="dogbox",  # the prior means of some constants lie on their bounds

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from sim.profiles.calibrated_engine import ConstantName
+from sim.profiles.calibrated_engine import ConstantName, EngineConstants
 from sim.profiles.engine import EngineVersion
 
 __all__ = ["FACTORS_DEVIATION", "OTHER_KERNELS_DEVIATION", "Prior", "priors_for", "stand_for_others"]
@@ -84,3 +85,13 @@ def priors_for(
         Prior("memory_factor", 1.0, factors_deviation, *bounds),
         Prior("kernel_time_factor", 1.0, 3 * factors_deviation, 0.3, 3.0),
     )
+
+
+def about(priors: Sequence[Prior], constants: EngineConstants) -> tuple[Prior, ...]:
+    """Return *priors* about what other runs of the engine gave: times as uncertain as they are long at least."""
+    return tuple(_about(prior, constants.value(prior.name, prior.mean)) for prior in priors)
+
+
+def _about(prior: Prior, value: float) -> Prior:
+    deviation = prior.deviation if prior.name in _FACTORS else max(prior.deviation, value)
+    return prior._replace(mean=value, deviation=deviation)

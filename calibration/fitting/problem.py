@@ -40,6 +40,11 @@ class Problem:
         """Return the constants in their own units."""
         return np.array([prior.at(float(at)) for prior, at in zip(self.priors, place, strict=True)])
 
+    def place(self, constants: EngineConstants) -> Floats:
+        """Return where *constants* are, within the bounds."""
+        values = [constants.value(prior.name, prior.mean) for prior in self.priors]
+        return np.clip([prior.place(value) for prior, value in zip(self.priors, values, strict=True)], *self.bounds())
+
     def bounds(self) -> tuple[Floats, Floats]:
         """Return the lowest and highest place."""
         ends = [(prior.place(prior.low), prior.place(prior.high)) for prior in self.priors]

@@ -38,6 +38,8 @@ class Recipe(NamedTuple):
         How far from 1 the factors on kernels may be: wide where these are another engine's on another accelerator.
     users
         Most at once.
+    runs
+        Most that are drawn.
     load_types
         What its runs are: times of servers, or of batches where nothing else was published.
     alone
@@ -60,6 +62,7 @@ class Recipe(NamedTuple):
     load_types: tuple[str, ...] = ("concurrency", "rate")
     alone: bool = False
     held: tuple[ConstantName, ...] = ()
+    runs: int = MOST_POINTS
 
     @property
     def name(self) -> str:
@@ -93,7 +96,7 @@ RECIPES = (
     Recipe("vllm", "0.8", "0.14", ("L40S",), (False,), "pub"),
     Recipe("vllm", "0.8", "0.14", ("H100-SXM-80GB",), (False,), "sil"),
     Recipe("vllm", "0.8", "0.14", ("H200-SXM-141GB",), (False,), "sil"),
-    Recipe("vllm", "0.14", "0.18", ("H100-SXM-80GB",), (False,), "run"),
+    Recipe("vllm", "0.14", "0.18", ("H100-SXM-80GB",), (False,), "run", runs=60),
     Recipe("vllm", "0.18", "0.23", ("H100-SXM-80GB",), (True, False), "sil"),
     Recipe("vllm", "0.14", "0.23", ("H200-SXM-141GB",), (True, False), "sil", held=("compute_factor",)),
     Recipe("vllm", "0.14", "0.23", ("B200-SXM-180GB",), (True, False), "sil"),

@@ -215,9 +215,8 @@ class Plan:
 
         With attention data parallelism a library carries tokens to their experts and back. Without one, all ranks
         gather the tokens of all and scatter the sums back, which together moves the bytes of one all-reduce (vLLM's
-        ``allgather_reducescatter``). Without attention data parallelism one all-reduce ends the layer. Choosing experts,
-        sorting, their activation and summing are in the experts' own time; besides them the norm is a kernel, and the
-        shared experts' activation.
+        ``allgather_reducescatter``). Without attention data parallelism one all-reduce ends the layer. The experts' own
+        time has their choice, sorting, activation and sum; a norm is left, and the shared experts' activation.
         """
         hidden, parallel = self.model.hidden_size, self.parallelism
         yield Gemm("router", count, hidden, mlp.experts, self.accelerator.gemm("bf16"))

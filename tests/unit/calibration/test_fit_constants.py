@@ -7,11 +7,12 @@ from calibration.cases.serving import ServingCase
 from calibration.fitting.fit import fit_cases, fit_points
 from calibration.fitting.fitted import fit_constants
 from calibration.fitting.points import points_of
-from calibration.fitting.priors import Prior, priors_for
+from calibration.fitting.priors import Prior, about, priors_for
 from calibration.fitting.problem import Problem
 from sim.errors import UserError
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import EngineConstants
+from sim.profiles.library import load_calibrated_engine
 
 TRUE = {
     "host_per_iteration_s": 2.0e-3,
@@ -110,6 +111,41 @@ def test_a_factor_is_lognormal_and_other_constants_are_normal():
     assert factor.place(factor.at(-2.0)) == pytest.approx(-2.0)
     assert factor.error(0.5, 0.2) == pytest.approx(0.05)
     assert (seconds.at(1.5), seconds.at(-9.0), seconds.error(0.5, 9.0)) == (3.5e-3, 0.0, 0.5e-3)
+
+
+def test_priors_are_about_the_constants_that_come_along():
+    priors = (Prior("memory_factor", 1.0, 0.05, 0.5, 1.5), Prior("delay_fixed_s", 2e-3, 5e-3, 0.0, 0.2))
+    shipped = constants({"memory_factor": 0.9, "delay_fixed_s": 11e-3}, True)
+    factor, delay = about(priors, shipped)
+    assert (factor.mean, factor.deviation) == (0.9, 0.05)
+    assert (delay.mean, delay.deviation) == (11e-3, 11e-3)  # as uncertain as it is long
+    assert about(priors, constants({}, None)) == priors
+
+
+def test_users_runs_that_are_as_shipped_constants_have_them_change_nothing():
+    cases = [case(f"run {users}", 256, 24, users) for users in (1, 2, 4, 8)]
+    points = points_of(cases)[0]
+    shipped = load_calibrated_engine("vllm").of("0.15.1", points[0].setup.hardware)
+    made = []
+    for point in points:
+        predicted = point.predicted(shipped)
+        cells = {name: str(predicted[name]) for name in ("ttft_mean_ms", "tpot_mean_ms")}
+        made.append(ServingCase({**point.case.row, **cells}))
+    outcome = fit_cases(made, "synthetic", 60)
+    assert {prior.mean for prior in outcome.priors} <= {found.value for found in shipped.constants.values()}
+    assert outcome.fitted.constants.overlapped == shipped.overlapped
+    assert outcome.before["tpot_mean_ms"]["mape"] < 0.01
+    for name, found in outcome.fitted.constants.constants.items():
+        assert found.value == pytest.approx(shipped.constants[name].value, rel=1e-3)
+
+
+def test_a_search_begins_near_other_constants():
+    points = points_of(measured([case(f"run {users}", 256, 24, users) for users in (1, 4, 8)], np.ones((3, 2))))[0]
+    problem = Problem(points, priors_for(points[0].setup.version), overlapped=False)
+    near = constants(TRUE, False)
+    there = dict(zip((prior.name for prior in problem.priors), problem.values(problem.place(near)), strict=True))
+    assert {name: there[name] for name in TRUE} == pytest.approx(TRUE)
+    assert fit_constants(problem, "synthetic", 1, near).place == pytest.approx(problem.place(near))
 
 
 def test_kernels_that_nobody_timed_may_be_ten_times_as_slow():
