@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from calibration.cases.serving import ServingCase
 from calibration.experiment.draft import Draft
 from calibration.experiment.lengths import bounds
-from calibration.serving_cases import ServingCase
 from sim.errors import InfeasibleError
 from sim.experiment import Experiment
 from sim.simulate import prepare

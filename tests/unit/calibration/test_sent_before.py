@@ -1,7 +1,7 @@
 import pytest
 
-from calibration.experiment_of_case import experiment_of_case
-from calibration.serving_cases import ServingCase
+from calibration.cases.serving import ServingCase
+from calibration.experiment.of_case import experiment_of_case
 
 ROW = {
     "case_id": "one",
