@@ -97,7 +97,7 @@ RECIPES = (
     Recipe("vllm", "0.8", "0.14", ("H100-SXM-80GB",), (False,), "sil"),
     Recipe("vllm", "0.8", "0.14", ("H200-SXM-141GB",), (False,), "sil"),
     Recipe("vllm", "0.14", "0.18", ("H100-SXM-80GB",), (False,), "run", runs=60),
-    Recipe("vllm", "0.18", "0.23", ("H100-SXM-80GB",), (True, False), "sil"),
+    Recipe("vllm", "0.18", "0.23", ("H100-SXM-80GB",), (True, False), "sil", held=("compute_factor",)),
     Recipe("vllm", "0.14", "0.23", ("H200-SXM-141GB",), (True, False), "sil", held=("compute_factor",)),
     Recipe("vllm", "0.14", "0.23", ("B200-SXM-180GB",), (True, False), "sil"),
     Recipe("vllm", "0.23", None, ("H100-SXM-80GB",), (False,), "run", (("load_value", ("2", "10")),)),
