@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from statistics import fmean, median
 from typing import Any
 
 from calibration.cases.memory import MemoryCase, read_cases
 from calibration.cases.not_modelled import NotModelledError
+from calibration.validation.summary import Errors, error_statistics, grouped
 from sim.memory import MemoryPlan, plan
 from sim.profiles.engine_memory import ProfiledMemory
 from sim.units import GIB
@@ -31,7 +30,7 @@ def validate_memory(path: Path, limit: int | None = None, where: Mapping[str, st
         ``cases``, one entry a row, and ``summary``, by group and metric; errors in per cent of the measured value.
     """
     cases = [_compare(case) for case in read_cases(path, limit, where or {})]
-    return {"cases": cases, "summary": _summary(cases)}
+    return {"cases": cases, "summary": grouped(cases, _groups_of, _statistics)}
 
 
 def _compare(case: MemoryCase) -> dict[str, Any]:
@@ -80,29 +79,10 @@ def _errors(predicted: Mapping[str, Any], measured: Mapping[str, Any], made: Mem
     return errors | {"fits": 100.0 * (predicted["fits"] != measured["fits"])}
 
 
-def _summary(cases: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    groups: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    skipped: Counter[str] = Counter()
-    for case in cases:
-        if case["skipped"] is not None:
-            skipped[case["skipped"]] += 1
-            continue
-        for metric, error in case["error_pct"].items():
-            for group in ("all", f"gpu {case['gpu']}", f"vllm {case['vllm_version']}"):
-                groups[group][metric].append(error)
-    summary: dict[str, Any] = {
-        group: {metric: _statistics(errors) for metric, errors in metrics.items()} for group, metrics in groups.items()
-    }
-    return summary | {"skipped": {reason: {"n": count} for reason, count in skipped.items()}}
+def _groups_of(case: Mapping[str, Any], _metric: str) -> tuple[str, ...]:
+    return ("all", f"gpu {case['gpu']}", f"vllm {case['vllm_version']}")
 
 
-def _statistics(errors: list[float]) -> dict[str, Any]:
-    sizes = [abs(error) for error in errors]
-    return {
-        "n": len(errors),
-        "mape": fmean(sizes),
-        "medape": median(sizes),
-        "bias": fmean(errors),
-        "max": max(sizes),
-        "coverage": None,
-    }
+def _statistics(found: list[Errors]) -> dict[str, Any]:
+    errors = [error for error, _ in found]
+    return {**error_statistics(errors), "max": max(map(abs, errors)), "coverage": None}

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, median
 from typing import Any
 
 from calibration.cases.overload import LASTING, confusion
 
-__all__ = ["error_statistics", "summary_of_cases"]
+__all__ = ["Errors", "error_statistics", "grouped", "summary_of_cases"]
 
 _OVERLOADED = "overloaded"
 _ALL_TOO = "all, overloaded ones too"
 _GROUPED_BY = ("engine", "gpu", "model")
+
+Errors = tuple[float, bool | None]
+"""How far one prediction is off in per cent, and whether its interval holds what was measured, where it has one."""
 
 
 def summary_of_cases(cases: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -25,22 +28,34 @@ def summary_of_cases(cases: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     simulated.
     """
     cases = list(cases)
-    groups: dict[str, dict[str, list[tuple[float, bool | None]]]] = defaultdict(lambda: defaultdict(list))
+    summary = grouped(cases, _groups_of, _statistics)
+    overload = confusion(cases)
+    if _OVERLOADED not in summary:
+        summary.pop(_ALL_TOO, None)
+    return summary | ({"overload": overload} if overload else {})
+
+
+def grouped(
+    cases: Iterable[Mapping[str, Any]],
+    groups_of: Callable[[Mapping[str, Any], str], Iterable[str]],
+    statistics: Callable[[list[Errors]], dict[str, Any]],
+) -> dict[str, Any]:
+    """Return ``{group: {metric: statistics}}`` of the errors of *cases*, and ``skipped``: their number by reason.
+
+    *groups_of* names the groups that a metric of a case belongs to.
+    """
+    groups: dict[str, dict[str, list[Errors]]] = defaultdict(lambda: defaultdict(list))
     skipped: Counter[str] = Counter()
     for case in cases:
         if case["skipped"] is not None:
             skipped[case["skipped"]] += 1
             continue
         for metric, error in case["error_pct"].items():
-            for group in _groups_of(case, metric):
+            for group in groups_of(case, metric):
                 groups[group][metric].append((error, case["inside"].get(metric)))
     summary: dict[str, Any] = {
-        group: {metric: _statistics(found) for metric, found in metrics.items()} for group, metrics in groups.items()
+        group: {metric: statistics(found) for metric, found in metrics.items()} for group, metrics in groups.items()
     }
-    overload = confusion(cases)
-    if _OVERLOADED not in summary:
-        summary.pop(_ALL_TOO, None)
-    summary |= {"overload": overload} if overload else {}
     return summary | {"skipped": {reason: {"n": count} for reason, count in skipped.most_common()}}
 
 
@@ -60,7 +75,7 @@ def _own_groups(case: Mapping[str, Any]) -> Iterator[str]:
     yield f"{case['engine']} on {case['gpu']}"
 
 
-def _statistics(found: list[tuple[float, bool | None]]) -> dict[str, Any]:
+def _statistics(found: list[Errors]) -> dict[str, Any]:
     inside = [held for _, held in found if held is not None]
     return {**error_statistics([error for error, _ in found]), "coverage": 100 * fmean(inside) if inside else None}
 
