@@ -133,7 +133,9 @@ class Content:
         try:
             return decoder.raw_decode(self.text, start)
         except json.JSONDecodeError as problem:
-            raise TraceError(f"is not JSON: {problem.msg}", file=self.file, line=problem.lineno) from None
+            ended = problem.pos >= len(self.text.rstrip()) or problem.msg.startswith("Unterminated string")
+            why = f"{problem.msg}, where the file ends: is it cut short?" if ended else problem.msg
+            raise TraceError(f"is not JSON: {why}", file=self.file, line=problem.lineno) from None
         except RecursionError:
             raise TraceError("is nested too deeply", file=self.file, line=line) from None
         except ValueError:  # a whole number of thousands of digits

@@ -31,6 +31,8 @@ def refused(path):
         ('{"a": ' * 100_000, "nested too deeply"),
         (f'{{"completed": {"9" * 10_000}}}', "a number that is too long"),
         ('{"completed": 1,}', "is not JSON"),
+        ('{"completed": 1, "dur', "is not JSON: Unterminated string starting at, where the file ends: is it cut"),
+        ('{"completed": 1', "is it cut short?"),
         ('{"a": 1}', "no result of a known tool, but an object with the keys a"),
         ("x,y\n1,2\n", "but a table with the columns x, y"),
         ("nothing to see\n", "but a line of text"),
