@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 from sim.errors import SimError, UserError
+from sim.garbage import modules_kept
 
 __all__ = ["execute", "guarded"]
 
@@ -108,7 +109,8 @@ def _parser(package: str, commands: Mapping[str, str], description: str, called:
         command = actions.add_parser(name, help=line, description=f"{line[0].upper()}{line[1:]}.")
         command.set_defaults(parser=command)
         if name == called:
-            module = importlib.import_module(f"{package}.commands.{name}{'_' * keyword.iskeyword(name)}")
+            with modules_kept():
+                module = importlib.import_module(f"{package}.commands.{name}{'_' * keyword.iskeyword(name)}")
             module.add_arguments(command)
             command.set_defaults(run=module.run)
     return parser

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from sim.experiment import Experiment, load_experiment
+if TYPE_CHECKING:
+    from sim.experiment import Experiment
 
 __all__ = ["add_experiment", "experiment_of"]
 
@@ -24,5 +26,7 @@ def add_experiment(parser: argparse.ArgumentParser, about: str) -> None:
 
 def experiment_of(options: argparse.Namespace) -> Experiment:
     """Return the experiment that *options* name; raise `ConfigError` for one that cannot be used."""
+    from sim.experiment import load_experiment  # takes long, and help needs none
+
     seed = [] if options.seed is None else [f"seed={options.seed}"]
     return load_experiment(options.experiment, [*options.set, *seed])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from sim.cluster import Cluster
 from sim.experiment import Experiment
+from sim.garbage import uncollected
 from sim.metrics.context import RunContext
 from sim.metrics.instances import InstanceRows
 from sim.metrics.rows import RequestRows, StrideRows
@@ -155,24 +155,12 @@ def play(
         gateway_timeout_s=experiment.lifecycle.gateway_timeout_s,
         disaggregation=disaggregation,
     )
-    with _uncollected():
+    with uncollected():  # requests, of which a run makes no cycles, would be looked through again and again
         strides = fleet.run()
     changes = experiment.failures is not None or any(pool.experiment.autoscaler is not None for pool in pools)
     lives = fleet.lives() if changes else None
     requests = _as_seen(RequestRows.of(traffic.requests), pools)
     return Played(traffic, requests, strides, lives, fleet.transfers())
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Look for no garbage in cycles: a run makes none, and its requests would be looked through again and again."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _as_seen(requests: RequestRows, pools: Sequence[ReadyPool]) -> RequestRows:
