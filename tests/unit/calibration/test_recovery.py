@@ -11,7 +11,7 @@ from calibration.fitting.points import METRICS, points_of
 from calibration.recovery import recover, shares, sweep
 from sim.simulate import Setup
 
-FITS = 60
+FITS = 40
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def test_intervals_hold_as_often_as_they_say_despite_outliers(runs, noise):
 def test_a_simulated_sweep_comes_back():
     points = sweep()
     assert len(points) == 12
-    assert sum(recover(points, 0).values()) >= 6
+    assert sum(recover(points[::3], 0).values()) >= 6
 
 
 def test_points_of_a_sweep_are_all_modelled():
