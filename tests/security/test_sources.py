@@ -33,6 +33,14 @@ FORBIDDEN_METHODS = {
 """`os.kill` with signal 0 only asks whether a process lives."""
 
 
+QUICK = ROOT / "sim" / "yamlfile" / "quick.py"
+"""The one file that imports PyYAML, and of it only what tells what is written: nothing that makes objects of it."""
+
+
+def _only_events(node):
+    return all(alias.name.endswith("Event") or alias.name in ("YAMLError", "CParser") for alias in node.names)
+
+
 def _trees():
     return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in SOURCES]
 
@@ -62,7 +70,8 @@ def test_no_module_is_imported_that_runs_code_starts_programs_or_opens_connectio
             else:
                 names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             for name in names:
-                assert name.split(".")[0] not in FORBIDDEN_MODULES, f"{path}:{node.lineno}"
+                allowed = path == QUICK and isinstance(node, ast.ImportFrom) and _only_events(node)
+                assert allowed or name.split(".")[0] not in FORBIDDEN_MODULES, f"{path}:{node.lineno}"
 
 
 def test_nothing_is_evaluated(trees):
@@ -98,11 +107,11 @@ def test_what_reads_objects_is_told_to_read_data_only(trees):
     assert seen == {"np.load", "torch.load", "YAML"}
 
 
-def test_only_the_document_reads_yaml(trees):
+def test_only_one_file_reads_all_of_yaml(trees):
     readers = {
         path.name for path, tree in trees for call in _calls(tree) if _dotted(call.func).endswith("yaml.compose")
     }
-    assert readers == {"document.py"}
+    assert readers == {"thorough.py"}
     loads = [
         path for path, tree in trees for call in _calls(tree) if _dotted(call.func).casefold().endswith("yaml.load")
     ]
