@@ -114,7 +114,7 @@ def test_help_and_run_do_not_import_what_they_do_not_need():
         script = f"import sys, runpy; sys.argv = ['sim', *{words}]\ntry: runpy.run_module('sim', run_name='__main__')\nexcept SystemExit: pass\nprint([m for m in ('numpy', 'pydantic', 'scipy', 'pandas', 'plotly', 'streamlit') if m in sys.modules])"  # noqa: E501
         shown = _python("-c", script)
         assert shown.stdout.splitlines()[-1] == "[]"
-    script = "import sys, sim.commands.one_run\nprint([m for m in ('scipy', 'pandas', 'plotly', 'streamlit') if m in sys.modules])"  # noqa: E501
+    script = "import sys, sim.commands.one_run\nprint([m for m in ('scipy', 'pandas', 'plotly', 'streamlit', 'ruamel', 'sim.profiles.huggingface') if m in sys.modules])"  # noqa: E501
     shown = _python("-c", script)
     assert shown.stdout.splitlines()[-1] == "[]"
 

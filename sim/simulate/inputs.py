@@ -13,8 +13,8 @@ from sim.experiment import Experiment
 from sim.paths import is_file, is_folder, located
 from sim.profiles.calibrated import HardwareCalibration
 from sim.profiles.folders import Kind, exists
-from sim.profiles.huggingface.files import HEADER_LIMIT_BYTES
 from sim.profiles.library import find, load, load_engine, load_hardware
+from sim.profiles.safetensors import read_header
 from sim.simulate.pools import experiments_of
 from sim.simulate.power import BOARDS
 from sim.simulate.prices import price_list
@@ -133,7 +133,6 @@ def _hash(path: Path, _modified_ns: int, _size: int) -> str:
     # Time and size are part of the cache's key, so that a changed file is read anew.
     with path.open("rb") as file:
         if path.suffix == ".safetensors":
-            length = file.read(8)  # of the header that follows
-            header = file.read(min(int.from_bytes(length, "little"), HEADER_LIMIT_BYTES))
-            return hashlib.sha256(length + header).hexdigest()
+            length, header = read_header(file)
+            return hashlib.sha256(length.to_bytes(8, "little") + header).hexdigest()
         return hashlib.file_digest(file, "sha256").hexdigest()

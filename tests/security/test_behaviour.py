@@ -12,8 +12,8 @@ from calibration.__main__ import main as calibration
 from sim.__main__ import main as sim
 from sim.errors import SimError
 from sim.moe.recordings import arrays, read_loads
-from sim.profiles.huggingface import files
 from sim.profiles.library import load_model
+from sim.profiles.safetensors import HEADER_LIMIT_BYTES
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENT = str(ROOT / "experiments" / "8b_l40s_chat.yaml")
@@ -81,7 +81,7 @@ def test_the_header_of_tensors_is_bounded(tmp_path, length):
     config |= {"num_attention_heads": 8, "num_key_value_heads": 2, "max_position_embeddings": 512}
     (tmp_path / "config.json").write_text(json.dumps(config))
     (tmp_path / "x.safetensors").write_bytes(length.to_bytes(8, "little") + b"{}")
-    assert files.HEADER_LIMIT_BYTES <= 100_000_000
+    assert HEADER_LIMIT_BYTES <= 100_000_000
     with pytest.raises(SimError, match="safetensors"):
         load_model(str(tmp_path))
 

@@ -9,15 +9,14 @@ from typing import Any
 from sim.errors import ProfileError
 from sim.paths import is_file, is_folder
 from sim.profiles.huggingface.config import Config
+from sim.profiles.safetensors import read_header
 
-__all__ = ["HEADER_LIMIT_BYTES", "Checkpoint", "open_checkpoint"]
+__all__ = ["Checkpoint", "open_checkpoint"]
 
 CONFIG_LIMIT_BYTES = 8 * 2**20
 """A config.json with ignore lists of thousands of modules has 1 MB."""
 INDEX_LIMIT_BYTES = 64 * 2**20
 """The index of a checkpoint with 100,000 tensors has 10 MB."""
-HEADER_LIMIT_BYTES = 100_000_000
-"""What the safetensors format itself allows."""
 
 
 class Checkpoint:
@@ -106,11 +105,10 @@ def _object(content: bytes, path: Path) -> dict[str, Any]:
 
 
 def _tensor_bytes(path: Path) -> int:
-    """Return the bytes of the tensors of a safetensors file: 8 bytes header length, the header, then the data."""
+    """Return the bytes of the tensors of a safetensors file."""
     try:
         with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            content = file.read(length) if 2 <= length <= HEADER_LIMIT_BYTES else b""
+            length, content = read_header(file)
     except OSError as error:
         raise ProfileError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
     if not content:
