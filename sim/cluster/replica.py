@@ -32,6 +32,7 @@ class Replica(Turns):
         super().__init__(env, index, engine, cost, log, ties)
         self.outstanding = self.outstanding_tokens = 0
         self._max_model_len, self._on_done = engine.max_model_len, ties.on_done
+        self._roomy = self._kv.holds(engine.max_model_len)
         self._deadlines = Deadlines(env, engine.timeouts, self.give_up)
         self._serving: dict[Request, None] = {}
         self._lost = False
@@ -121,7 +122,7 @@ class Replica(Turns):
     def _refusal(self, request: Request) -> str:
         if request.total_tokens > self._max_model_len:
             return f"{request.total_tokens} tokens exceed max_model_len {self._max_model_len}"
-        if not self._kv.fits(request):
+        if not (self._roomy and not request.remote_tokens or self._kv.fits(request)):
             return f"{self._kv.most_blocks(request)} KV blocks needed, the pool has {self._kv.num_blocks}"
         return self._scheduler.never(request, self._kv)
 

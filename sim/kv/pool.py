@@ -50,6 +50,10 @@ class BlockPool:
         """Return the blocks that *tokens* tokens fill or touch."""
         return -(-tokens // self.block_size)
 
+    def holds(self, tokens: int) -> bool:
+        """Tell whether the pool, if empty, could hold any sequence of up to so many *tokens*."""
+        return self._pages.most(tokens + self.draft_tokens) <= self.num_blocks
+
     def fits(self, request: Request) -> bool:
         """Tell whether the pool, if empty, could hold *request* to its last token."""
         return self.most_blocks(request) <= self.num_blocks
@@ -71,7 +75,8 @@ class BlockPool:
     def move(self, most: int, net: int) -> None:
         """Take *most* blocks, if not all at once, and free some, so that *net* are taken in the end."""
         self.take(most)
-        self.free += most - net
+        if most != net:
+            self.free += most - net
 
     def grow(self, request: Request, tokens: int) -> bool:
         """Get the blocks for *tokens* more tokens of a running *request*; return False if there are too few."""

@@ -132,10 +132,8 @@ class Running:
 
     def settle(self, request: Request) -> None:
         """Bring the token counts of *request* up to date if it decodes; of others they are."""
-        if not self.is_decoding(request):
-            return
-        request.computed_tokens = self.iteration + request.decode_offset
-        request.emitted_tokens = request.computed_tokens - request.input_tokens + 1
+        if self.is_decoding(request):
+            self._update(request)
 
     @property
     def decode_tokens(self) -> int:
@@ -232,6 +230,11 @@ class Running:
     def _most_blocks(self, request: Request) -> int:
         return -(-(request.total_tokens + self.tokens_each - 1) // len(self._new_blocks))
 
+    def _update(self, request: Request) -> None:
+        """Bring the token counts of *request*, which decodes, up to date."""
+        computed = request.computed_tokens = self.iteration + request.decode_offset
+        request.emitted_tokens = computed - request.input_tokens + 1
+
     def _join_decodes(self, request: Request, finish: int) -> None:
         """Count *request*, which finishes with iteration *finish*, among the decodes."""
         if self.prefilling.pop(request, request) is request:
@@ -245,7 +248,7 @@ class Running:
 
     def _leave_decodes(self, request: Request) -> None:
         """Bring the token counts of *request* up to date, and count it among the decodes no more."""
-        self.settle(request)
+        self._update(request)
         request.decode_ticket += 1
         self.decoding -= 1
         if request.schema:

@@ -83,11 +83,11 @@ class Speculating(Tabled):
             self._capped_growth[place].add(growth)
         self._join_decodes(request, self.iteration + len(path.taken))
 
-    def settle(self, request: Request) -> None:
-        """Bring the token counts of *request* up to date if it decodes; of others they are."""
-        path = self._paths.get(request)
-        done = 0 if path is None else self.iteration - path.start
-        if path is None or not done:
+    def _update(self, request: Request) -> None:
+        """Bring the token counts of *request*, which decodes, up to date."""
+        path = self._paths[request]
+        done = self.iteration - path.start
+        if not done:
             return
         request.computed_tokens = int(path.computed[done])
         request.emitted_tokens = request.computed_tokens - request.input_tokens + 1
