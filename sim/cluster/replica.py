@@ -122,7 +122,7 @@ class Replica(Turns):
     def _refusal(self, request: Request) -> str:
         if request.total_tokens > self._max_model_len:
             return f"{request.total_tokens} tokens exceed max_model_len {self._max_model_len}"
-        if not (self._roomy and not request.remote_tokens or self._kv.fits(request)):
+        if not ((self._roomy and not request.remote_tokens) or self._kv.fits(request)):
             return f"{self._kv.most_blocks(request)} KV blocks needed, the pool has {self._kv.num_blocks}"
         return self._scheduler.never(request, self._kv)
 
