@@ -135,16 +135,9 @@ class MemoryCase:
             max_num_batched_tokens=self._whole("max_num_batched_tokens") or tokens,
             gpu_memory_utilization=self.number("gpu_memory_utilization") or engine.gpu_memory_utilization,
             block_size=self._whole("block_size") or engine.block_size,
-            captured=self._captured(hardware, engine, self._whole("max_num_seqs") or seqs),
+            captured=() if "eager" in self.row.get("notes", "") else None,
+            graphs=engine.graphs,
         )
-
-    def _captured(self, hardware: Hardware, engine: EngineVersion, max_num_seqs: int) -> tuple[int, ...] | None:
-        if "eager" in self.row.get("notes", ""):
-            return ()
-        graphs = engine.graphs
-        if graphs is None:
-            return None
-        return graphs.sizes_up_to(graphs.largest_on(hardware, self._whole("tp") or 1, max_num_seqs))
 
     def _check_notes(self) -> None:
         for words, reason in _NOT_MODELLED.items():

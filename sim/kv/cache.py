@@ -179,7 +179,7 @@ class KvCache(BlockPool):
         held, request.rejected_tokens = self._held(request), 0
         self._key(request)
         self._stop_writing(request)
-        chain = self._chains[request]
+        chain = self._chain(request)
         if request in self._expected:
             self._expected.remove(request)
         else:

@@ -102,7 +102,7 @@ def _static_fraction(
 def _default_fraction(deployment: Deployment, engine: StaticFractionMemory) -> float:
     """SGLang 0.5 `server_args.py: _handle_gpu_memory_settings`: all but a reserve for activations and graphs."""
     total = deployment.hardware.visible_memory_bytes
-    captured = deployment.limits.captured
+    captured = _captured(deployment)
     rows = min(deployment.limits.max_num_seqs, 512 if captured is None else max(captured, default=0))
     reserve = (
         engine.reserved_bytes
@@ -146,8 +146,17 @@ def _weights(deployment: Deployment, layers: range, engine: Activations) -> floa
     return own + deployment.draft.weight_bytes / deployment.draft.ranks(deployment.parallelism.tp)
 
 
+def _captured(deployment: Deployment) -> tuple[int, ...] | None:
+    """Return the batches that are captured as CUDA graphs; None: not known."""
+    limits = deployment.limits
+    if limits.captured is not None or limits.graphs is None:
+        return limits.captured
+    largest = limits.graphs.largest_on(deployment.hardware, deployment.parallelism.tp, limits.max_num_seqs)
+    return limits.graphs.sizes_up_to(largest)
+
+
 def _graphs(deployment: Deployment, graphs: CudaGraphs, layers: range) -> float:
-    sizes = deployment.limits.captured
+    sizes = _captured(deployment)
     if not sizes:
         return 0.0
     experts = any(isinstance(deployment.model.stack[index].mlp, MoeMlp) for index in layers)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sim.profiles.engine_graphs import Graphs
+
 __all__ = ["Limits"]
 
 
@@ -25,7 +27,9 @@ class Limits:
     block_size
         Tokens of one KV block.
     captured
-        Batches that are captured as CUDA graphs, ascending; none with `enforce_eager`. None: not known.
+        Batches that are captured as CUDA graphs, ascending; none with `enforce_eager`. None: those of *graphs*.
+    graphs
+        What the engine captures by itself; None: not known.
     min_sequences
         Sequences of `max_model_len` for which there must be KV cache; engines start with one, but those that give
         each slot a context of its own need it for `max_num_seqs`.
@@ -37,4 +41,5 @@ class Limits:
     gpu_memory_utilization: float | None = 0.9
     block_size: int = 16
     captured: tuple[int, ...] | None = None
+    graphs: Graphs | None = None
     min_sequences: int = 1

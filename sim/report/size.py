@@ -185,7 +185,8 @@ def _from_names(options: argparse.Namespace) -> tuple[Hardware | None, Callable[
 
     def on(hardware: Hardware) -> Deployment:
         seqs, tokens = engine.limits_on(hardware, max_model_len=length)
-        limits = Limits(length, seqs, tokens, engine.gpu_memory_utilization, engine.block_size)
+        memory = engine.gpu_memory_utilization
+        limits = Limits(length, seqs, tokens, memory, engine.block_size, graphs=engine.graphs)
         return Deployment(model, hardware, Quantization(), Parallelism(), engine.memory, limits)
 
     return None if options.gpu == ALL_CARDS else load_hardware(options.gpu), on

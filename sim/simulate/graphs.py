@@ -11,7 +11,7 @@ from sim.profiles.hardware import Hardware
 from sim.profiles.model import Model
 from sim.simulate.flags import Flags
 
-__all__ = ["captured_sizes", "largest_graph", "launches_of", "padding_of"]
+__all__ = ["captured_sizes", "largest_graph", "launches_of", "own_graphs", "padding_of"]
 
 
 def largest_graph(experiment: Experiment, hardware: Hardware, version: EngineVersion, flags: Flags) -> int | None:
@@ -38,6 +38,13 @@ def largest_graph(experiment: Experiment, hardware: Hardware, version: EngineVer
     each = 1 if speculative is None else 1 + speculative.num_speculative_tokens
     decode_tokens = getattr(flags.scheduler, "max_num_seqs", MOST_SEQUENCES) * each
     return version.graphs.largest_on(hardware, experiment.deployment.parallelism.tp, decode_tokens)
+
+
+def own_graphs(experiment: Experiment) -> bool:
+    """Tell whether other batches are captured than the engine captures by itself where nothing drafts."""
+    options = experiment.engine
+    asked = options.max_captured_batch is not None or options.captured_batches is not None
+    return asked or options.speculative is not None
 
 
 def captured_sizes(

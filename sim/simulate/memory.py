@@ -15,7 +15,7 @@ from sim.profiles.library import load_hardware
 from sim.profiles.model import Model
 from sim.simulate.block_tables import pages_of
 from sim.simulate.flags import Flags
-from sim.simulate.graphs import captured_sizes
+from sim.simulate.graphs import captured_sizes, own_graphs
 
 __all__ = ["KvPool", "kv_pool", "memory_plan"]
 
@@ -40,7 +40,8 @@ def memory_plan(
         max_num_batched_tokens=options.get("max_num_batched_tokens") or tokens,
         gpu_memory_utilization=flags.gpu_memory_utilization,
         block_size=flags.block_size,
-        captured=captured_sizes(experiment, hardware, version, flags),
+        captured=captured_sizes(experiment, hardware, version, flags) if own_graphs(experiment) else None,
+        graphs=version.graphs,
     )
     deployment = experiment.deployment
     if experiment.moe is not None:

@@ -25,6 +25,7 @@ def planned(model, gpu, engine, *, types=None, knobs=None, visible_gib=None, **d
         "max_num_batched_tokens": tokens,
         "gpu_memory_utilization": chosen.gpu_memory_utilization,
         "block_size": chosen.block_size,
+        "graphs": chosen.graphs,
     }
     limits = Limits(**{**defaults, **(knobs or {})})
     quantization = Quantization(**(types or {}))
