@@ -68,6 +68,16 @@ def test_ten_requests_a_user_where_the_number_is_not_stated_and_no_more_than_a_s
     assert "2560 of 10240 requests are simulated" in prepared.assumed
 
 
+def test_experts_of_gpt_oss_with_tensorrt_llm_on_h200_were_on_all_ranks_before_rows_said_so():
+    row = {"case_id": "sil-one", "engine": "trtllm", "engine_version": "", "gpu": "H200-SXM-141GB", "tp": "4"}
+    row |= {"n_gpus": "4", "ep": "1", "date": "2025-11-02", "model": "openai/gpt-oss-120b", "weight_dtype": "nvfp4"}
+    ranks = [
+        experiment(**row | cells).deployment.parallelism.ep
+        for cells in ({}, {"date": "2025-12-15"}, {"gpu": "B200-SXM"}, {"engine": "vllm"}, {"tp": "1", "n_gpus": "1"})
+    ]
+    assert ranks == [4, 1, 1, 1, 1]
+
+
 def test_ranks_that_were_multiplied_by_expert_ranks_are_divided_again():
     moe = {"model": "deepseek-ai/DeepSeek-R1", "weight_dtype": "fp8", "gpu": "H200-SXM-141GB", "engine": "trtllm"}
     wrong = moe | {"tp": "64", "n_gpus": "64", "ep": "8", "notes": "moe_quant=fp8; moe_tp=8"}
