@@ -41,9 +41,16 @@ def fit_recipe(recipe: Recipe, cases: Sequence[ServingCase], source: str) -> Out
     thought = priors_for(points[0].setup.version, recipe.deviation, recipe.host_s)
     priors = tuple(prior for prior in thought if prior.name not in recipe.held)
     evaluations = _FAR_EVALUATIONS if recipe.of_other_kernels else MOST_EVALUATIONS
-    near = None if recipe.of_other_kernels else shipped_entries(recipe.engine).get(recipe.name)
+    shipped = shipped_entries(recipe.engine).get(recipe.name)
     return fit_points(
-        recipe.engine, points, source, recipe.overlapped, priors=priors, most_evaluations=evaluations, near=near
+        recipe.engine,
+        points,
+        source,
+        recipe.overlapped,
+        priors=priors,
+        most_evaluations=evaluations,
+        shipped=shipped,
+        near=None if recipe.of_other_kernels else shipped,
     )
 
 
