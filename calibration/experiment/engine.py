@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from calibration.cases.disaggregated import is_disaggregated
+from calibration.cases.inferencex import is_inferencex
 from calibration.cases.names import version_of
 from calibration.cases.not_modelled import NotModelledError
 from calibration.experiment.deployment import ranks_of
@@ -59,8 +60,7 @@ def _scheduler(draft: Draft, of_version: str) -> dict[str, Any]:
     flags = {flag: case.whole(flag) for flag in _FLAGS}
     if kind == "inflight" and flags["max_num_batched_tokens"] is None:
         flags["max_num_batched_tokens"] = _whole_prompts(draft)
-    inferencex = case.name.startswith("sil") or "InferenceX" in case.text("notes")
-    if kind == "inflight" and inferencex and not is_disaggregated(case) and ranks_of(draft).dp > 1:
+    if kind == "inflight" and is_inferencex(case) and not is_disaggregated(case) and ranks_of(draft).dp > 1:
         draft.assumed.append("prompts wait for those of other attention ranks, as InferenceX sets attention_dp_config")
         flags["attention_dp_timeout_iters"] = _INFERENCEX_PATIENCE
     return {"kind": kind} | {flag: value for flag, value in flags.items() if value is not None}

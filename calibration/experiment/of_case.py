@@ -13,6 +13,7 @@ from calibration.cases.serving import ServingCase
 from calibration.experiment.deployment import deployment
 from calibration.experiment.draft import OPEN_LOOP_REQUESTS, Draft
 from calibration.experiment.engine import engine
+from calibration.experiment.kernels import cost_model
 from calibration.experiment.sent_before import found_again, sent_before
 from calibration.experiment.workload import workload
 from sim.errors import ConfigError, InfeasibleError
@@ -54,6 +55,7 @@ def experiment_of_case(case: ServingCase, open_loop_requests: int = OPEN_LOOP_RE
         "name": case.name,
         "model": model_name(case),
         **deployment(draft),
+        **cost_model(draft),
         "engine": engine(draft),
         "workload": workload(draft),
     }

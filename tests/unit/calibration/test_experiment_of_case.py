@@ -194,6 +194,32 @@ def test_gpt_oss_multiplies_in_eight_bits_where_the_recipe_asks_for_it():
 
 
 @pytest.mark.parametrize(
+    ("version", "gpu", "source", "kernels"),
+    [
+        ("0.11.0", "H100-SXM-80GB", "", "marlin"),  # no others came along
+        ("0.11.2", "H100-SXM-80GB", "InferenceX", None),  # its scripts do not ask yet
+        ("0.18.0", "H200-SXM-141GB", "github:SemiAnalysisAI/InferenceX", "marlin"),
+        ("0.22.0", "H200-SXM-141GB", "github:somebody/inferencex-profiling", "marlin"),
+        ("0.18.0", "H200-SXM-141GB", "github:somebody/else", None),
+        ("0.18.0", "B200-SXM", "InferenceX", None),
+    ],
+)
+def test_marlin_multiplies_mxfp4_on_hopper_by_default_in_old_releases_and_where_inferencex_asks(
+    version, gpu, source, kernels
+):
+    cells = {"model": "openai/gpt-oss-120b", "weight_dtype": "fp4 (mxfp4 ckpt)"}
+    found = experiment(**cells, engine_version=version, gpu=gpu, source=source)
+    assert found.cost_model.kernels == kernels
+
+
+def test_marlin_is_not_asked_for_other_weights_or_engines():
+    cells = {"engine_version": "0.18.0", "source": "InferenceX"}
+    assert experiment(**cells).cost_model.kernels is None
+    other = {"model": "openai/gpt-oss-120b", "weight_dtype": "mxfp4", "engine": "sglang", "engine_version": "0.5.9"}
+    assert experiment(**other, source="InferenceX").cost_model.kernels is None
+
+
+@pytest.mark.parametrize(
     ("prompt", "answer", "sent"),
     [("0", "128", (1, 128)), ("512", "0", (512, 1)), ("131072", "0", (131071, 1)), ("0", "131072", (1, 131071))],
 )
