@@ -52,10 +52,11 @@ class Iterations:
 
     def _compose(self, decision: Decision) -> Stride:
         """Enter the stride that begins now with *decision*."""
-        batch, waits = self._batch(decision), self._kv.load_s > 0
+        batch, running, waits = self._batch(decision), self._running, self._kv.load_s > 0
         pace = self._pace(batch)
-        if isinstance(self._running, Speculating) and not waits:
-            return self._listed(self._running, decision, batch, pace)
+        if running.draws and not waits:
+            assert isinstance(running, Speculating)
+            return self._listed(running, decision, batch, pace)
         return self._enter(decision, batch, pace, self._horizon(decision, pace.iterations))
 
     def _batch(self, decision: Decision) -> Batch:
@@ -112,7 +113,7 @@ class Iterations:
         for request, _ in decision.prefills:
             if request.admitted_s != request.admitted_s:  # nan: its first admission
                 request.admitted_s = now_s
-        if decision.silenced or decision.resumed or decision.failed:
+        if decision.exceptional:
             self._note_exceptions(decision)
         steady_gaps = self._emissions.at(now_s) if batch.decodes else 0
         waiting, running = len(self._state.waiting), len(self._running.order)

@@ -35,6 +35,8 @@ class Decision:
         Why the head of the queue was not admitted, or why an arrival would not be.
     iterations
         How many iterations it stands at most, if it is `lasting`.
+    exceptional
+        Whether anybody is named but those in *prefills*.
     """
 
     prefills: list[tuple[Request, int]] = field(default_factory=list)
@@ -45,30 +47,31 @@ class Decision:
     resumed: Some = ()
     blocked: Blocked = Blocked.NO
     iterations: float = math.inf
+    exceptional: bool = False
 
     @property
     def lasting(self) -> bool:
         """Whether it stands until a decode finishes, a block lacks or a request arrives that is not blocked."""
-        return self.decodes and not (self.prefills or self.silenced or self.resumed or self.preempted or self.failed)
+        return self.decodes and not (self.prefills or self.exceptional)
 
     def preempt(self, request: Request) -> None:
         """Note that *request* was put back into the queue."""
-        self.preempted = _with(self.preempted, request)
+        self.preempted, self.exceptional = _with(self.preempted, request), True
 
     def fail(self, request: Request) -> None:
         """Note that *request* was given up."""
-        self.failed = _with(self.failed, request)
+        self.failed, self.exceptional = _with(self.failed, request), True
 
     def silence(self, request: Request) -> None:
         """Note that *request* stops emitting, also if it was to go on with this iteration."""
         if request in self.resumed:
             self.resumed = [other for other in self.resumed if other is not request]
         else:
-            self.silenced = _with(self.silenced, request)
+            self.silenced, self.exceptional = _with(self.silenced, request), True
 
     def resume(self, request: Request) -> None:
         """Note that *request* emits again."""
-        self.resumed = _with(self.resumed, request)
+        self.resumed, self.exceptional = _with(self.resumed, request), True
 
 
 def _with(requests: Some, request: Request) -> list[Request]:

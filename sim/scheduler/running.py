@@ -51,8 +51,11 @@ class Running:
         Tokens that each decode may compute in an iteration, and needs room for.
     computed_each
         Those that it computes on average: fewer where some have no draft.
+    draws
+        Whether what each iteration emits and computes is drawn, so that none is like the next.
     """
 
+    draws = False
     tokens_each = 1
     computed_each: float = 1
 
@@ -68,7 +71,7 @@ class Running:
         self.windows = [Window(tokens) for tokens in windows]
         self._admissions = 0
         self._offsets = 0
-        self._new_blocks = [0] * block_size
+        self._block_size, self._new_blocks = block_size, [0] * block_size
         self._finishes: list[tuple[int, int, int, Request]] = []
 
     def __len__(self) -> int:
@@ -111,7 +114,7 @@ class Running:
         self._join_decodes(request, iteration + request.output_tokens - request.emitted_tokens)
         offset = request.decode_offset = request.computed_tokens - iteration
         self._offsets += offset
-        self._new_blocks[-offset % len(self._new_blocks)] += 1
+        self._new_blocks[-offset % self._block_size] += 1
         for window in self.windows:
             window.enter(request, iteration)
 
@@ -154,7 +157,7 @@ class Running:
 
     def blocks_now(self) -> int:
         """Return the KV blocks that the decodes take in the next iteration."""
-        return self._new_blocks[self.iteration % len(self._new_blocks)]
+        return self._new_blocks[self.iteration % self._block_size]
 
     def batch(self) -> Batch:
         """Return what the decodes compute in the next iteration."""
@@ -165,7 +168,7 @@ class Running:
 
     def new_blocks(self, iterations: int, *, after: int = 0) -> int:
         """Return the KV blocks that the decodes take in *iterations* iterations, which follow the next *after* ones."""
-        size = len(self._new_blocks)
+        size = self._block_size
         cycles, rest = divmod(iterations, size)
         first = (self.iteration + after) % size
         once = self._new_blocks[first : first + rest]
@@ -174,7 +177,7 @@ class Running:
 
     def affordable(self, blocks: int, *, after: int = 0) -> int:
         """Return how many iterations, which follow the next *after* ones, *blocks* free blocks suffice for."""
-        size = len(self._new_blocks)
+        size = self._block_size
         cycles, left = divmod(blocks, self.decoding)
         start = self.iteration + after
         for j in range(size):
@@ -193,7 +196,7 @@ class Running:
 
         With *till_more*, stop before one that begins with more free blocks than the first: there is none.
         """
-        at_most = (iterations // len(self._new_blocks) + 1) * self.decoding  # mostly that answers it
+        at_most = (iterations // self._block_size + 1) * self.decoding  # mostly that answers it
         if at_most > free and self.new_blocks(iterations - 1, after=1) > free:
             return 1 + self.affordable(free, after=1)
         return iterations
@@ -228,7 +231,7 @@ class Running:
         return done
 
     def _most_blocks(self, request: Request) -> int:
-        return -(-(request.total_tokens + self.tokens_each - 1) // len(self._new_blocks))
+        return -(-(request.total_tokens + self.tokens_each - 1) // self._block_size)
 
     def _update(self, request: Request) -> None:
         """Bring the token counts of *request*, which decodes, up to date."""
@@ -258,6 +261,6 @@ class Running:
         self._leave_decodes(request)
         offset = request.decode_offset
         self._offsets -= offset
-        self._new_blocks[-offset % len(self._new_blocks)] -= 1
+        self._new_blocks[-offset % self._block_size] -= 1
         for window in self.windows:
             window.exit(request, self.iteration)
