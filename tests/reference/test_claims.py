@@ -156,14 +156,19 @@ def test_an_h200_leads_by_less_than_its_bandwidth():
 
 
 def test_drafts_help_few_users_more_than_many():
-    """Measured: 1.27, 1.15 and 1.02 times for 1, 16 and 64 users, and 61.9 ms a chunk for 64."""
+    """Measured: 1.27, 1.15 and 1.02 times for 1, 16 and 64 users, and 5.52, 22.6 and 61.9 ms a chunk.
+
+    That of one user comes out an eighth short.
+    """
     points = summaries("eagle")
     tpot = [point["mean_tpot_ms"] for point in points]
     gain = [without / drafts for without, drafts in zip(tpot[::2], tpot[1::2], strict=True)]
     assert gain[0] == pytest.approx(1.27, rel=0.05)
     assert gain[1] == pytest.approx(1.15, rel=0.05)
     assert 1 < gain[2] < 1.2
-    assert [point["mean_itl_ms"] for point in points[1::2]] == pytest.approx([5.52, 22.6, 61.9], rel=0.13)
+    chunk_ms = [point["mean_itl_ms"] for point in points[1::2]]
+    assert chunk_ms[1:] == pytest.approx([22.6, 61.9], rel=0.1)
+    assert chunk_ms[0] == pytest.approx(4.87, rel=0.01), "published 5.52"
 
 
 def test_a_trained_layer_drafts_best_at_low_rates():
