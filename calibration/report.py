@@ -159,6 +159,14 @@ def _errors(outcome: Outcome) -> Iterator[str]:
     metrics = sorted({metric for found in groups.values() for metric in found})
     rows = [[name, *(_cell(found.get(metric)) for metric in metrics)] for name, found in groups.items()]
     yield from _aligned([["", *metrics], *rows])
+    if _is_worse(outcome):
+        yield "runs that were kept back are met better as shipped: this fit is not to be used"
+
+
+def _is_worse(outcome: Outcome) -> bool:
+    """Tell whether runs that no fit saw come out worse by every metric than with the constants that come along."""
+    pairs = [(found, outcome.before_on_held_out.get(metric)) for metric, found in outcome.on_held_out.items()]
+    return bool(pairs) and all(before is not None and found["mape"] > before["mape"] for found, before in pairs)
 
 
 def _residuals(outcome: Outcome) -> Iterator[str]:

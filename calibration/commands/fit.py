@@ -8,7 +8,7 @@ from pathlib import Path
 
 from calibration import report
 from calibration.cases.of_files import kind_of
-from calibration.commands.output import deliver
+from calibration.commands.output import deliver, writable
 from calibration.commands.selection import add_selection, selection_of
 from calibration.fitting.fit import fit
 from sim.errors import UserError
@@ -26,6 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print what the runs say of the constants, how sure that is, and how well runs that were kept back are met."""
+    if options.output is not None:
+        writable(options.output)
     if any(kind_of(Path(file)) == "kernels" for file in options.files):
         return _run_kernels(options)
     selection = selection_of(options)

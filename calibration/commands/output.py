@@ -8,7 +8,13 @@ from pathlib import Path
 from sim.errors import UserError
 from sim.wholefile import clear_leftovers, write_whole
 
-__all__ = ["deliver"]
+__all__ = ["deliver", "writable"]
+
+
+def writable(path: str) -> None:
+    """Raise `UserError` if the folder of *path* is not there, before anything is computed for it."""
+    if not Path(path).parent.is_dir():
+        raise UserError(f"cannot write: there is no folder {Path(path).parent}", file=path)
 
 
 def deliver(text: str, path: str | None) -> None:

@@ -177,6 +177,8 @@ def fit_cases(
     UserError
         No run that can be simulated (with the first reason), fewer than three, or runs of several engines.
     """
+    if most < _FEWEST:
+        raise UserError(f"a fit takes {_FEWEST} runs or more", file="--most")
     simulated, refused = points_of(cases)
     steps = list(_steps_of(traces, refused))
     if len(simulated) + len(steps) < _FEWEST:

@@ -53,9 +53,13 @@ class Replica(Turns):
         """Share of the KV blocks in use, those included that the iterations of the stride have taken until now."""
         used, stride = self._kv.used, self._stride
         if stride is not None and stride.iterations > 1:
-            _, moved = self._running.blocks_moved(stride.iterations_until(self._env.now))
-            used += moved
+            used += self._running.blocks_during(stride.iterations_until(self._env.now))
         return used / self._kv.num_blocks
+
+    @property
+    def kv_falls(self) -> bool:
+        """Whether the use of KV blocks may fall while the same requests decode: windows leave some behind."""
+        return self._kv.leaves_behind
 
     def under_way(self) -> tuple[float, int]:
         """Return for how long the stride has run [s], and how many tokens its iterations have computed until now."""

@@ -15,7 +15,7 @@ Parts = tuple[tuple[Chunk, ...], int, float, float]
 """Prompt chunks, decodes, tokens of each decode, and how many tokens' successors are sampled."""
 
 _MOST = 2**14
-"""Compositions that are remembered: a megabyte or two; those with prompts have no end."""
+"""Compositions that are remembered, those with prompts have no end: some 10 MB with one prompt each."""
 
 
 class Composition(NamedTuple):

@@ -46,6 +46,11 @@ class BlockPool:
         """Tokens that all blocks hold; where sequences have several tables, in those that keep every token."""
         return self.num_blocks // max(self._pages.full, 1) * self.block_size
 
+    @property
+    def leaves_behind(self) -> bool:
+        """Whether a sequence frees blocks while it grows."""
+        return bool(self._pages.windows)
+
     def blocks(self, tokens: int) -> int:
         """Return the blocks that *tokens* tokens fill or touch."""
         return -(-tokens // self.block_size)

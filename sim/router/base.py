@@ -52,6 +52,10 @@ class Load(Protocol):
         """Share of its KV blocks that running requests hold."""
 
     @property
+    def kv_falls(self) -> bool:
+        """Whether that share may fall untold, while an iteration follows another."""
+
+    @property
     def kv_tokens(self) -> int:
         """Tokens that its KV cache has room for [tokens]."""
 

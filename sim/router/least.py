@@ -28,10 +28,18 @@ class Least(Watcher):
     ----------
     among
         Which replicas count, by number; missing: all.
+    falls
+        Whose figures may become smaller untold, by number, so that all are looked at; missing: nobody's.
     """
 
-    def __init__(self, gauge: Gauge, among: Callable[[int], bool] | None = None) -> None:
-        self._gauge, self._among = gauge, among
+    def __init__(
+        self,
+        gauge: Gauge,
+        among: Callable[[int], bool] | None = None,
+        falls: Callable[[int], bool] = lambda index: False,
+    ) -> None:
+        self._gauge, self._among, self._falls = gauge, among, falls
+        self._falling: set[int] = set()
         self._bounds: dict[int, float] = {}  # of each replica its only entry of the heap that counts
         self._heap: list[tuple[float, int]] = []
         gauge.watch(self)
@@ -42,6 +50,8 @@ class Least(Watcher):
     def find(self) -> int:
         """Return its number; there is one at least."""
         heap, bounds = self._heap, self._bounds
+        if self._falling:
+            return min(bounds, key=lambda index: (self._gauge[index], index))
         while True:
             bound, index = heap[0]
             if bounds.get(index) != bound:
@@ -57,10 +67,13 @@ class Least(Watcher):
         """Count a new replica, if it is one of those among whom to choose."""
         if self._among is None or self._among(index):
             self._bound(index, self._gauge[index])
+            if self._falls(index):
+                self._falling.add(index)
 
     def left(self, index: int) -> None:
         """Count a replica no more."""
         self._bounds.pop(index, None)
+        self._falling.discard(index)
 
     def changed(self, index: int) -> None:
         """Lower the bound of a replica where its figure is below it."""
@@ -90,10 +103,14 @@ class LeastOf(Router):
     def measure(self, replica: Load) -> float:
         """Return the figure."""
 
+    def falls(self, replica: Load) -> bool:
+        """Tell whether the figure of *replica* may become smaller without being told."""
+        return False
+
     def begin(self, fleet: Fleet) -> Choice:
         """Keep the replicas in order of their figures."""
         gauge = Gauge(fleet, self.measure, self.staleness_s, engines=self.engines)
-        least = Least(gauge)
+        least = Least(gauge, falls=lambda index: not self.staleness_s and self.falls(fleet.loads[index]))
 
         def choose(request: Request) -> int:
             index = least.find()

@@ -22,3 +22,7 @@ class LeastKv(LeastOf):
     def measure(self, replica: Load) -> float:
         """Return the share of blocks in use."""
         return replica.kv_usage
+
+    def falls(self, replica: Load) -> bool:
+        """Tell whether windows of attention leave blocks behind."""
+        return replica.kv_falls

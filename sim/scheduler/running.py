@@ -186,9 +186,13 @@ class Running:
                 return cycles * size + j
         return (cycles + 1) * size
 
+    def blocks_during(self, iterations: int) -> int:
+        """Return how many blocks more are in use in the last of *iterations*, whose first has its own."""
+        return self.new_blocks(iterations - 1, after=1) if iterations > 1 else 0
+
     def blocks_moved(self, iterations: int) -> tuple[int, int]:
         """Return the most blocks that *iterations*, whose first has its own, lack at a time, and in the end."""
-        blocks = self.new_blocks(iterations - 1, after=1) if iterations > 1 else 0
+        blocks = self.blocks_during(iterations)
         return blocks, blocks
 
     def within(self, iterations: int, free: int, *, till_more: bool) -> int:

@@ -57,6 +57,10 @@ class Tabled(Running):
         """Return the KV blocks that the decodes take in *iterations* iterations, which follow the next *after* ones."""
         return int(self._taken.ahead(iterations, after=after).sum())
 
+    def blocks_during(self, iterations: int) -> int:
+        """Return how many blocks more are in use in the last of *iterations*, whose first has its own."""
+        return int(self._lacking(iterations)[-1])
+
     def blocks_moved(self, iterations: int) -> tuple[int, int]:
         """Return the most blocks that *iterations*, whose first has its own, lack at a time, and in the end."""
         lacking, freed = self._lacking(iterations), self._freed.ahead(iterations)

@@ -36,8 +36,8 @@ else:
 
 __all__ = ["Lines", "read_quickly"]
 
-_OTHERWISE = re.compile("[\t\x85\u2028\u2029\ufeff]|[|>][-+0-9]*(?:#|.*\n *\r?\n)")
-"""Of which libyaml, which knows YAML 1.1, thinks otherwise: some characters, and how blocks of text may begin."""
+_OTHERWISE = re.compile("[\t\x85\u2028\u2029\ufeff]|[|>][-+0-9]*(?:#|.*\n *\r?\n)|^\\.\\.\\.", re.MULTILINE)
+"""Of which libyaml, which knows YAML 1.1, thinks otherwise: some characters, ends, and how blocks of text may begin."""
 _WORDS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -49,8 +49,8 @@ _REAL = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[
 _OTHER_NUMBER = re.compile(r"[-+]?(?:[0-9_]*\.?[0-9_]*(?:[eE][-+]?[0-9]+)?|0[box]\w+|\.\w+)")
 """What may be one as well: with underscores, in another base, infinite."""
 _OTHER_WORDS = frozenset(("<<", "="))
-_MOST_DIGITS = 308
-"""Of a whole number that is also a float."""
+_MOST_DIGITS = 307
+"""Of a whole number that is surely also a float."""
 
 Lines = dict[tuple[str | int, ...], int]
 
@@ -117,6 +117,8 @@ class _Quick:
             if type(item) is SequenceEndEvent:
                 return
             here = (*path, index)
+            if type(item) is MappingStartEvent and _is_bare(item):
+                raise _Unread
             self._note(item, here)
             yield self._value(item, here)
 
@@ -125,6 +127,11 @@ class _Quick:
 
 
 _READ = frozenset((ScalarEvent, MappingStartEvent, SequenceStartEvent))
+
+
+def _is_bare(mapping: Any) -> bool:
+    """Tell whether *mapping*, an item of a list in brackets, is a pair without braces."""
+    return bool(mapping.flow_style) and mapping.start_mark.column == mapping.end_mark.column
 
 
 def _plain(text: str) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
+from pydantic import Field
 from serving import Ask, Case, Closed, cases, closed_loops, fate, random_runs, serve
 
 from sim.batch import Batch
@@ -19,6 +20,9 @@ from sim.cost.host import Host
 from sim.cost.masks import Masks
 from sim.metrics.rows import StrideRows
 from sim.policy import kinds_of
+from sim.request import Request
+from sim.router import Choice, Fleet
+from sim.router.least_kv import LeastKv
 from sim.router.least_loaded import LeastLoaded
 from sim.scheduler import Running, Scheduler, Tabled
 from sim.scheduler.chunked_prefill import ChunkedPrefill
@@ -227,6 +231,36 @@ def test_same_times_in_closed_loops_and_behind_a_router(kind):
         compare(case, replicas=replicas, router=LeastLoaded(), closed=closed)
 
     equal()
+
+
+class Seeing(LeastKv):
+    """Notes how full it sees the caches when it chooses."""
+
+    seen: list[float] = Field(default_factory=list)
+
+    def begin(self, fleet: Fleet) -> Choice:
+        choose = super().begin(fleet)
+
+        def note(request: Request) -> int:
+            self.seen.extend(load.kv_usage for load in fleet.loads.values())
+            return choose(request)
+
+        return note
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_same_replicas_by_the_blocks_in_use_also_where_windows_free_some(hybrid):
+    @random_runs(60)
+    @given(cases("chunked_prefill", longest=60, hybrid=hybrid), st.integers(2, 4))
+    def run(case, replicas):
+        seen = []
+        for single in (False, True):
+            router = Seeing()
+            requests, _ = serve(case, by_iteration=single, replicas=replicas, router=router)
+            seen.append((router.seen, [(fate(request), request.replica) for request in requests]))
+        assert seen[0] == seen[1]
+
+    run()
 
 
 def test_replicas_that_end_at_the_same_instant():

@@ -21,6 +21,7 @@ class Replica:
     waiting: int = 0
     running: int = 0
     kv_usage: float = 0.0
+    kv_falls: bool = False
     kv_tokens: int = 10_000
 
 

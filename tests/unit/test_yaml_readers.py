@@ -46,6 +46,13 @@ def test_shipped_files_are_read_quickly_and_alike(path: Path):
     assert same(text) or ": &" in text
 
 
+@pytest.mark.parametrize(
+    "text", ["a: 1\n...\n...\n", 'a: [b, "c":1]\n', "a: ['c':d]\n", "a: [x: 1]\n", f"a: {2**1023}\n"]
+)
+def test_what_the_readers_take_differently_is_not_read_quickly(text: str):
+    assert read_quickly(text) is None
+
+
 @settings(max_examples=1_000, deadline=None)
 @given(TEXTS)
 @example("a: [1, 2.5, x]\n'b c':\n  - {d: ~}\n  - on\n")
