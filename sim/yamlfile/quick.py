@@ -10,28 +10,25 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from yaml import (
-    DocumentEndEvent,
-    DocumentStartEvent,
-    Event,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-    StreamEndEvent,
-    StreamStartEvent,
-    YAMLError,
-)
-
 from sim.yamlfile.limits import MAX_DEPTH, MAX_VALUES
 
-if TYPE_CHECKING:
+try:
+    from yaml import (
+        DocumentEndEvent,
+        DocumentStartEvent,
+        Event,
+        MappingEndEvent,
+        MappingStartEvent,
+        ScalarEvent,
+        SequenceEndEvent,
+        SequenceStartEvent,
+        StreamEndEvent,
+        StreamStartEvent,
+        YAMLError,
+    )
     from yaml._yaml import CParser
-else:
-    try:
-        from yaml._yaml import CParser
-    except ImportError:  # PyYAML was built where there was no libyaml
+except ImportError:  # there is no PyYAML, or one that was built without libyaml
+    if not TYPE_CHECKING:
         CParser = None
 
 __all__ = ["Lines", "read_quickly"]
@@ -74,6 +71,7 @@ class _Quick:
 
     def __init__(self, text: str) -> None:
         self.next: Callable[[], Any] = CParser(text).get_event
+        self.begins = frozenset((ScalarEvent, MappingStartEvent, SequenceStartEvent))
         self.lines: Lines = {}
         self.values = 0
 
@@ -98,7 +96,7 @@ class _Quick:
         """Return the value that begins with *event*."""
         self.values += 1
         kind = type(event)
-        if kind not in _READ or event.anchor or event.tag or self.values > MAX_VALUES or len(path) > MAX_DEPTH:
+        if kind not in self.begins or event.anchor or event.tag or self.values > MAX_VALUES or len(path) > MAX_DEPTH:
             raise _Unread
         if kind is ScalarEvent:
             return _plain(event.value) if event.implicit[0] else event.value
@@ -124,9 +122,6 @@ class _Quick:
 
     def _note(self, event: Any, path: tuple[str | int, ...]) -> None:
         self.lines[path] = event.start_mark.line + 1
-
-
-_READ = frozenset((ScalarEvent, MappingStartEvent, SequenceStartEvent))
 
 
 def _is_bare(mapping: Any) -> bool:
