@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
-from typing import Any, Self
+from typing import Self
 
 from simpy import Environment, Event
-from simpy.core import EmptySchedule, SimTime
+from simpy.core import EmptySchedule
 
 __all__ = ["ARRIVALS", "BEGINNINGS", "CHANGES", "ENDS", "REPORTS", "Clock", "Moment"]
 
@@ -36,18 +36,6 @@ class Clock(Environment):
     def peek(self) -> float:
         """Return when the next moment comes [s]; infinite if none does."""
         return self._queue[0][0] if self._queue else inf
-
-    def run(self, until: SimTime | Event | None = None) -> Any:
-        """Let all moments come, or as the base those *until* a time or an event; unlike there none costs a call."""
-        if until is not None:
-            return super().run(until)
-        queue = self._queue
-        while queue:
-            self.now, _, number, moment = heappop(queue)
-            if moment.number == number:
-                moment.action(moment)
-        self._now = self.now
-        return None
 
     def step(self) -> None:
         """Let the next moment come; raise `simpy.core.EmptySchedule` if there is none."""

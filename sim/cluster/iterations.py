@@ -52,11 +52,10 @@ class Iterations:
 
     def _compose(self, decision: Decision) -> Stride:
         """Enter the stride that begins now with *decision*."""
-        batch, running, waits = self._batch(decision), self._running, self._kv.load_s > 0
+        batch, waits = self._batch(decision), self._kv.load_s > 0
         pace = self._pace(batch)
-        if running.draws and not waits:
-            assert isinstance(running, Speculating)
-            return self._listed(running, decision, batch, pace)
+        if isinstance(self._running, Speculating) and not waits:
+            return self._listed(self._running, decision, batch, pace)
         return self._enter(decision, batch, pace, self._horizon(decision, pace.iterations))
 
     def _batch(self, decision: Decision) -> Batch:

@@ -51,11 +51,8 @@ class Running:
         Tokens that each decode may compute in an iteration, and needs room for.
     computed_each
         Those that it computes on average: fewer where some have no draft.
-    draws
-        Whether what each iteration emits and computes is drawn, so that none is like the next.
     """
 
-    draws = False
     tokens_each = 1
     computed_each: float = 1
 

@@ -64,8 +64,6 @@ class Speculating(Tabled):
     A decode holds blocks for its draft, too, and keeps them when tokens of it are rejected, as in vLLM.
     """
 
-    draws = True
-
     def __init__(self, pages: Pages, windows: tuple[int, ...], acceptances: Acceptances) -> None:
         super().__init__(pages)
         self.tokens_each, self.computed_each = acceptances.tokens_each, acceptances.computed_each

@@ -1,5 +1,7 @@
 """The quick reader of YAML reads a part of what the thorough one does, and reads that alike."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,3 +69,10 @@ def test_without_libyaml_all_is_read_thoroughly(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("sim.yamlfile.quick.CParser", None)
     assert read_quickly("a: 1") is None
     assert parse_yaml("a: 1", "x").data == {"a": 1}
+
+
+def test_without_pyyaml_too():
+    read = "from sim.yamlfile import parse_yaml; print(parse_yaml('a: 1', 'x').data)"
+    command = [sys.executable, "-c", f"import sys; sys.modules['yaml'] = None; {read}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "{'a': 1}\n"
