@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from calibration.cases import memory, serving
+from calibration.cases.columns import check_assumed, check_where
 from calibration.cases.of_run import case_of_run, with_assumptions
 from calibration.cases.serving import ServingCase, read_serving_cases
 from calibration.kernels import measured
 from calibration.reading import header_of
 from calibration.runs import Run, Steps
 from calibration.suspicion import suspicions
+from sim.errors import UserError, did_you_mean
 
-__all__ = ["kind_of", "serving_cases_of", "steps_of"]
+__all__ = ["check_selection", "kind_of", "nothing_matches", "serving_cases_of", "steps_of"]
+
+_FEW = 5
 
 
 def kind_of(path: Path) -> Literal["serving", "memory", "kernels", "runs"]:
@@ -28,10 +32,17 @@ def kind_of(path: Path) -> Literal["serving", "memory", "kernels", "runs"]:
     return "serving" if set(serving.COLUMNS) <= set(header) else "runs"
 
 
+def check_selection(paths: Sequence[Path], where: Mapping[str, str], assumed: Mapping[str, str]) -> None:
+    """Raise `UserError` for a column that cases do not have; files in columns of our own may have further ones."""
+    check_assumed(assumed)
+    if where:
+        check_where(where, {column for path in paths if kind_of(path) != "runs" for column in header_of(path)})
+
+
 def serving_cases_of(
     path: Path, limit: int | None, where: Mapping[str, str], assumed: Mapping[str, str]
 ) -> Iterator[ServingCase]:
-    """Yield the serving cases of a file, of whatever kind, whose cells equal *where*, at most *limit*.
+    """Yield the serving cases of a file, of whatever kind, that match *where*, at most *limit*.
 
     *assumed* fills cells that are empty, since benchmark tools do not record the accelerator.
     """
@@ -41,7 +52,7 @@ def serving_cases_of(
     from calibration.importers import import_file
 
     runs = (_doubted(run, number) for number, run in enumerate(import_file(path)) if run.steps is None)
-    found = [case for case in with_assumptions(runs, assumed) if _matches(case, where)]
+    found = [case for case in with_assumptions(runs, assumed) if case.matches(where)]
     yield from found[:limit]
 
 
@@ -53,7 +64,7 @@ def _doubted(run: Run, number: int) -> ServingCase:
 def steps_of(
     path: Path, where: Mapping[str, str], assumed: Mapping[str, str]
 ) -> Iterator[tuple[ServingCase, Steps]]:
-    """Yield the step traces of a benchmark output with what ran, where its cells equal *where*."""
+    """Yield the step traces of a benchmark output with what ran, where that matches *where*."""
     if kind_of(path) != "runs":
         return
     from calibration.importers import import_file
@@ -61,9 +72,17 @@ def steps_of(
     for number, run in enumerate(import_file(path)):
         if run.steps is not None:
             case = next(with_assumptions([case_of_run(run, number)], assumed))
-            if _matches(case, where):
+            if case.matches(where):
                 yield case, run.steps
 
 
-def _matches(case: ServingCase, where: Mapping[str, str]) -> bool:
-    return all(case.text(column) == value for column, value in where.items())
+def nothing_matches(paths: Sequence[Path], where: Mapping[str, str], assumed: Mapping[str, str]) -> UserError:
+    """Return the error of a *where* that leaves no case: the first condition that none meets, and what there is."""
+    cases = [case for path in paths for case in serving_cases_of(path, None, {}, assumed)]
+    for column, value in where.items():
+        if not any(case.matches({column: value}) for case in cases):
+            found = sorted({case.text(column.removesuffix("~")) for case in cases} - {""})
+            there_is = f"; they have {', '.join(found[:_FEW])}" if 0 < len(found) <= _FEW else ""
+            remedy = did_you_mean(value, found) or there_is
+            return UserError(f"no case has {column}={value}{remedy}", file="--where")
+    return UserError("no case meets all conditions", file="--where")

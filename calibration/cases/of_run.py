@@ -6,36 +6,29 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from calibration.cases.columns import ARRAYS, column_of
 from calibration.cases.serving import ServingCase
-from calibration.runs import LATENCIES, Run
+from calibration.runs import Run
 
 __all__ = ["case_of_run", "with_assumptions"]
-
-_RENAMED = {"version": "engine_version", "load": "load_type"}
-_MS = {f"{name}_{statistic}_s" for name in LATENCIES for statistic in ("mean", "p50", "p90", "p99")}
 
 
 def case_of_run(run: Run, number: int) -> ServingCase:
     """Return *run*, the *number*-th of its file, under the columns of a file of serving cases."""
     row = {field.name: getattr(run, field.name) for field in dataclasses.fields(run)}
-    cells = {_RENAMED.get(name, name): _cell(value) for name, value in row.items() if _kept(name, value)}
-    cells |= {f"{name.removesuffix('_s')}_ms": _cell(1e3 * row[name]) for name in _MS if row[name] is not None}
+    known = {name: value for name, value in row.items() if value is not None and name not in ARRAYS}
+    cells = {(column := column_of(name)): _cell(column, value) for name, value in known.items()}
     cells.setdefault("case_id", f"{run.file}#{number}")
     if run.load == "offline":
         cells["load_value"] = "inf"
-    if run.load == "rate" and run.inflight_cap is not None:
-        cells["inflight_cap"] = _cell(run.inflight_cap)
     if run.dp_attention:
         cells["dp"] = "dpa"
     return ServingCase(cells)
 
 
-def _kept(name: str, value: Any) -> bool:
-    return value is not None and name not in _MS and name not in ("requests", "steps")
-
-
-def _cell(value: Any) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+def _cell(column: str, value: Any) -> str:
+    shown = 1e3 * value if column.endswith("_ms") else value
+    return str(int(shown)) if isinstance(shown, float) and shown.is_integer() else str(shown)
 
 
 def with_assumptions(cases: Iterable[ServingCase], assumed: Mapping[str, str]) -> Iterator[ServingCase]:
@@ -43,5 +36,3 @@ def with_assumptions(cases: Iterable[ServingCase], assumed: Mapping[str, str]) -
     for case in cases:
         blank = {name: value for name, value in assumed.items() if not case.text(name)}
         yield dataclasses.replace(case, row={**case.row, **blank}) if blank else case
-
-

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from calibration.cases.columns import METRICS
 from calibration.reading import rows_of
 from calibration.suspicion import Flag
 from sim.metrics.latency import Distribution
@@ -19,7 +20,6 @@ from sim.units import LARGEST
 __all__ = [
     "CLUES",
     "COLUMNS",
-    "METRICS",
     "ServingCase",
     "described",
     "intervals",
@@ -35,14 +35,6 @@ CLUES = ("engine", "gpu", "model", "weight_dtype", "mode", "quality")
 
 _DISTRIBUTIONS = {"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2e": "e2el"}
 _PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0}
-METRICS = (
-    "output_tok_s",
-    "total_tok_s",
-    "req_s",
-    *(f"{name}_{statistic}_ms" for name in _DISTRIBUTIONS for statistic in ("mean", *_PERCENTILES)),
-)
-"""Columns that are measured, and so predicted under the same name."""
-
 _CHUNKED = 1.5
 """Times the TPOT above which an ITL must be one of chunks."""
 _SAID_OF_A_ROW = frozenset({"case_id", "source", *METRICS})
@@ -83,6 +75,13 @@ class ServingCase:
         value = self.number(column)
         return round(value) if value is not None and 0 < value < math.inf else None
 
+    def matches(self, where: Mapping[str, str]) -> bool:
+        """Tell whether the cells equal *where*; a key of it that ends in ``~`` asks for one that contains the value."""
+        return all(
+            value in self.text(column.removesuffix("~")) if column.endswith("~") else value == self.text(column)
+            for column, value in where.items()
+        )
+
     @property
     def measured(self) -> dict[str, float]:
         """What was measured, by column; gaps between chunks of several tokens are none between tokens."""
@@ -100,20 +99,12 @@ class ServingCase:
 
 
 def read_serving_cases(path: Path, limit: int | None, where: Mapping[str, str]) -> Iterator[ServingCase]:
-    """Yield the rows of *path*, which may be gzipped, whose cells equal *where*, at most *limit* of them.
+    """Yield the rows of *path*, which may be gzipped, that match *where*, at most *limit* of them.
 
-    A key of *where* that ends in ``~`` asks for cells that contain the value instead.
-    Raise a `TraceError` for a file that lacks one of the columns.
+    Raise a `TraceError` for a file that lacks one of the `COLUMNS`.
     """
-    rows = (row for _, row in rows_of(path, (*COLUMNS, *(column.rstrip("~") for column in where))))
-    chosen = (row for row in rows if all(_matches(row, column, value) for column, value in where.items()))
-    yield from map(ServingCase, itertools.islice(chosen, limit))
-
-
-def _matches(row: Mapping[str, str], column: str, value: str) -> bool:
-    if column.endswith("~"):
-        return value in row[column.rstrip("~")]
-    return row[column] == value
+    cases = (ServingCase(row) for _, row in rows_of(path, COLUMNS))
+    yield from itertools.islice((case for case in cases if case.matches(where)), limit)
 
 
 def predictions(summary: Summary) -> dict[str, float]:

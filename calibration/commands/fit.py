@@ -9,8 +9,9 @@ from pathlib import Path
 from calibration import report
 from calibration.cases.of_files import kind_of
 from calibration.commands.output import deliver, writable
-from calibration.commands.selection import add_selection, selection_of
+from calibration.commands.selection import Selection, add_selection, selection_of
 from calibration.fitting.fit import fit
+from sim.commands.processes import count_of
 from sim.errors import UserError
 
 __all__ = ["add_arguments", "run"]
@@ -18,9 +19,10 @@ __all__ = ["add_arguments", "run"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="or folders")
     parser.add_argument("-o", "--output", metavar="FILE", help="calibrated profile to write; missing: only report")
-    parser.add_argument("--most", type=int, default=60, metavar="N", help="runs to fit to, drawn evenly (60)")
+    most = "runs to fit to, drawn evenly (60)"
+    parser.add_argument("--most", type=count_of("runs"), default=60, metavar="N", help=most)
     add_selection(parser)
 
 
@@ -28,9 +30,9 @@ def run(options: argparse.Namespace) -> int:
     """Print what the runs say of the constants, how sure that is, and how well runs that were kept back are met."""
     if options.output is not None:
         writable(options.output)
-    if any(kind_of(Path(file)) == "kernels" for file in options.files):
-        return _run_kernels(options)
     selection = selection_of(options)
+    if any(kind_of(file) == "kernels" for file in selection.files):
+        return _run_kernels(selection, options.output)
     outcome = fit(selection.files, selection.where, selection.assumed, options.most)
     sys.stdout.write(report.fit(outcome))
     if options.output is not None:
@@ -40,14 +42,16 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _run_kernels(options: argparse.Namespace) -> int:
+def _run_kernels(selection: Selection, output: str | None) -> int:
     """Print how well the constants of each kernel meet shapes that they were not fitted to."""
     from calibration.kernels.own import fit_kernels
 
-    if len(options.files) > 1:
-        raise UserError("kernel times are fitted by themselves, one file at a time")
-    found = fit_kernels(Path(options.files[0]))
+    if len(selection.files) > 1:
+        raise UserError("kernel times are fitted by themselves, one file at a time", file=str(selection.files[1]))
+    if selection.where or selection.assumed:
+        raise UserError("kernel times take neither --where nor --assume", file=str(selection.files[0]))
+    found = fit_kernels(selection.files[0])
     sys.stdout.write("\n".join((found.hardware, *found.report)) + "\n")
-    if options.output is not None:
-        deliver(found.yaml, options.output)
+    if output is not None:
+        deliver(found.yaml, output)
     return 0

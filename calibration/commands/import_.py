@@ -7,6 +7,7 @@ import sys
 
 from calibration import table
 from calibration.commands.output import deliver
+from calibration.commands.selection import files_of
 from calibration.importers import import_file
 from calibration.suspicion import suspicions
 from sim.errors import SimError
@@ -16,7 +17,7 @@ __all__ = ["add_arguments", "run"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="or folders")
     parser.add_argument("--format", choices=("table", "json", "csv"), default="table")
     parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to the terminal")
 
@@ -24,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the runs of all files that can be read; a file that cannot be is a line on stderr and exit status 2."""
     runs, status = [], 0
-    for file in options.files:
+    for file in files_of(options.files):
         try:
             runs += [(run, suspicions(run)) for run in import_file(file)]
         except SimError as error:

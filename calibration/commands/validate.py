@@ -8,6 +8,7 @@ import sys
 from calibration import report
 from calibration.commands.selection import add_selection, selection_of
 from calibration.validation.validate import validate
+from sim.commands.processes import count_of
 from sim.report.json import to_json
 
 __all__ = ["add_arguments", "run"]
@@ -15,9 +16,10 @@ __all__ = ["add_arguments", "run"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("files", nargs="*", metavar="FILE", help="missing: the measurements that come along")
+    files = "or folders; missing: the measurements that come along"
+    parser.add_argument("files", nargs="*", metavar="FILE", help=files)
     parser.add_argument("--format", choices=("table", "json"), default="table")
-    parser.add_argument("--limit", type=int, metavar="N", help="at most N cases of each file")
+    parser.add_argument("--limit", type=count_of("cases"), metavar="N", help="at most N cases of each file")
     add_selection(parser)
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from calibration.cases.names import version_of
 from calibration.cases.not_modelled import NotModelledError
-from calibration.cases.of_files import serving_cases_of, steps_of
+from calibration.cases.of_files import nothing_matches, serving_cases_of, steps_of
 from calibration.cases.serving import ServingCase
 from calibration.fitting.fitted import MOST_EVALUATIONS, Fitted, fit_constants, likeliest
 from calibration.fitting.points import Measured, log_errors, points_of
@@ -159,6 +159,8 @@ def fit(files: Sequence[Path], where: Mapping[str, str], assumed: Mapping[str, s
     """
     cases = [case for path in files for case in serving_cases_of(path, None, where, assumed)]
     traces = [trace for path in files for trace in steps_of(path, where, assumed)]
+    if where and not cases and not traces:
+        raise nothing_matches(files, where, assumed)
     source = ", ".join(f"{path.name} (sha256 {_sha256(path)[:12]})" for path in files)
     return fit_cases(cases, source, most, traces)
 

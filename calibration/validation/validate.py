@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from calibration.cases.of_files import kind_of, serving_cases_of, steps_of
+from calibration.cases.of_files import kind_of, nothing_matches, serving_cases_of, steps_of
 from calibration.validation.memory import validate_memory
 from calibration.validation.serving import validate_serving
 from calibration.validation.steps import validate_steps
 from calibration.validation.summary import summary_of_cases
+from sim.errors import UserError
 
 __all__ = ["SHIPPED", "validate"]
 
@@ -46,16 +47,27 @@ def validate(
     TraceError
         A file that cannot be read, or that lacks a column.
     UserError
-        Memory cases beside serving cases: their metrics have nothing in common.
+        Start-up logs beside other files: their metrics have nothing in common; or nothing that has *where*.
     """
     paths = list(files) or sorted(SHIPPED.glob("*.csv*"))
-    kinds = {path: kind_of(path) for path in paths}
-    if len(paths) == 1 and kinds[paths[0]] == "memory":
-        return validate_memory(paths[0], limit, where)
-    serving = [path for path in paths if kinds[path] != "memory"]
-    cases = [case for path in serving for case in serving_cases_of(path, limit, where or {}, assumed or {})]
+    where, assumed = where or {}, assumed or {}
+    if logs := [path for path in paths if kind_of(path) == "memory"]:
+        return _of_logs(logs[0], paths, limit, where, assumed)
+    cases = [case for path in paths for case in serving_cases_of(path, limit, where, assumed)]
     entries, cpu_s = validate_serving(cases)
-    for path in serving:
-        for case, steps in steps_of(path, where or {}, assumed or {}):
+    for path in paths:
+        for case, steps in steps_of(path, where, assumed):
             entries += validate_steps(case, steps)
+    if not entries and where:
+        raise nothing_matches(paths, where, assumed)
     return {"cases": entries, "summary": summary_of_cases(entries), "cpu_s": cpu_s}
+
+
+def _of_logs(
+    path: Path, paths: Sequence[Path], limit: int | None, where: Mapping[str, str], assumed: Mapping[str, str]
+) -> dict[str, Any]:
+    if len(paths) > 1:
+        raise UserError("start-up logs are compared by themselves, one file at a time", file=str(path))
+    if assumed:
+        raise UserError("start-up logs state all that is read of them", file="--assume")
+    return validate_memory(path, limit, where)

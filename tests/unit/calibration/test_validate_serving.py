@@ -60,7 +60,7 @@ def test_limit_and_where_choose_cases(cases, capsys):
 
 def test_an_unknown_column_is_an_error_in_one_line(cases, capsys):
     assert main(["validate", str(cases), "--where", "card=L40S"]) == 2
-    assert "no column 'card' in its header" in capsys.readouterr().err
+    assert "'card' is no column of a case" in capsys.readouterr().err
 
 
 def test_the_table_shows_groups_and_what_is_not_modelled(cases, capsys):
