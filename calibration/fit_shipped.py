@@ -14,9 +14,10 @@ from pathlib import Path
 from statistics import median
 
 from calibration.cases.serving import ServingCase, read_serving_cases
-from calibration.fitting.fit import Outcome, fit_points, profile_yaml
+from calibration.fitting.fit import fit_points
 from calibration.fitting.fitted import MOST_EVALUATIONS
 from calibration.fitting.leave_out import Errors, leave_one_model_out
+from calibration.fitting.outcome import Outcome, profile_yaml
 from calibration.fitting.points import Point, points_of
 from calibration.fitting.priors import priors_for
 from calibration.fitting.recipes import Recipe, by_engine, chosen, drawn

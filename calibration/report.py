@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from calibration.assumptions import assumed_in_short
 from calibration.cases.steps import METRIC
 
 if TYPE_CHECKING:
-    from calibration.fitting.fit import Outcome
+    from calibration.fitting.outcome import Outcome
 
 __all__ = ["fit", "fit_html", "validation"]
 
@@ -42,22 +43,34 @@ def validation(result: Mapping[str, Any]) -> str:
     header = ["group", *metrics]
     rows = [[name, *(_cell(found.get(metric)) for metric in metrics)] for name, found in groups.items()]
     modelled = [case for case in result["cases"] if case["skipped"] is None]
-    few = len(modelled) <= _FEW and all("assumed" in case for case in modelled)
+    few = len(modelled) <= _FEW and all("doubts" in case for case in modelled)
     lines = [*_figures(modelled)] if few else []
     if rows and not (few and len(modelled) == 1):
         lines += ["error in %: mean / median of the absolute value, bias (cases)", "", *_aligned([header, *rows]), ""]
-    lines += [] if few else _doubts(result["cases"])
+    if not few:
+        lines += [*_assumed([case.get("assumed", ()) for case in modelled], "cases"), *_doubts(result["cases"])]
     if "overload" in summary:
         lines += [*_overload(summary["overload"]), ""]
-    skipped = summary["skipped"]
-    if skipped:
-        count = sum(found["n"] for found in skipped.values())
-        lines += [f"{count} of {len(result['cases'])} cases are not modelled:"]
-        lines += [f"  {found['n']:6} {reason}" for reason, found in skipped.items()]
-        lines.append("")
+    counts = {reason: found["n"] for reason, found in summary["skipped"].items()}
+    lines += [*_reasons(counts, len(result["cases"]), "cases", "not modelled")]
     if "cpu_s" in result:
         lines += [f"{_whole_seconds(result['cpu_s'])} of processor time"]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _assumed(assumed: Sequence[Sequence[str]], of: str) -> Iterator[str]:
+    if said := assumed_in_short(assumed, of):
+        yield f"assumed: {said}"
+        yield ""
+
+
+def _reasons(counts: Mapping[str, int], total: int, of: str, what: str) -> Iterator[str]:
+    """Yield how many of a *total* are *what*, and each reason with how many there are."""
+    if counts:
+        number = sum(counts.values())
+        yield f"{number} of {total} {of} {'is' if number == 1 else 'are'} {what}:"
+        yield from (f"  {count:6} {reason}" for reason, count in counts.items())
+        yield ""
 
 
 def _distinct(groups: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,12 +93,16 @@ def _figures(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _doubts(cases: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Count the cases in which something does not add up, by what it is."""
-    counts = Counter(doubt["check"] for case in cases for doubt in case.get("doubts", ()))
+    return _counted(doubt["check"] for case in cases for doubt in case.get("doubts", ()))
+
+
+def _counted(checks: Iterable[str]) -> list[str]:
+    """Return how many runs there are in which something does not add up, by what it is."""
+    counts = Counter(checks)
     if not counts:
         return []
     found = ", ".join(f"{check} {count}" for check, count in counts.most_common())
-    return [f"cases with doubts (python -m calibration import says which): {found}", ""]
+    return [f"runs with doubts (python -m calibration import says which): {found}", ""]
 
 
 def _whole_seconds(value_s: float) -> str:
@@ -124,15 +141,28 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def fit(outcome: Outcome) -> str:
-    """Return constants, what is not known of them, and errors on runs that were fitted and kept back."""
-    return "\n".join((*_constants(outcome), "", *_errors(outcome), "", *_residuals(outcome))) + "\n"
+    """Return what was fitted to, constants, what is not known of them, and errors on runs fitted and kept back."""
+    parts = (_taken(outcome), _constants(outcome), _errors(outcome), _residuals(outcome))
+    return "\n\n".join("\n".join(part).rstrip() for part in parts) + "\n"
+
+
+def _taken(outcome: Outcome) -> Iterator[str]:
+    """Yield which runs were fitted and which not, and what was assumed of them."""
+    steps, taken = METRIC in outcome.metrics, outcome.taken
+    what = " and ".join(["runs"] * (len(outcome.metrics) > steps) + ["steps"] * steps)
+    yield f"{outcome.engine}: {len(outcome.used)} {what} fitted, {len(outcome.held_out)} kept back"
+    if taken.repeats:
+        verb = "repeats" if taken.repeats == 1 else "repeat"
+        yield f"{taken.repeats} more {verb} the load of another: the mean is fitted"
+    if taken.undrawn:
+        yield f"{taken.undrawn} more are left out: --most takes them"
+    yield from _reasons(taken.refused, taken.given, what, "left out")
+    yield from _assumed(taken.assumed, what)
+    yield from _counted(doubt.check for doubt in taken.doubts)
 
 
 def _constants(outcome: Outcome) -> Iterator[str]:
     fitted = outcome.fitted
-    steps, runs = METRIC in outcome.metrics, len(outcome.metrics) > (METRIC in outcome.metrics)
-    what = " and ".join(["runs"] * runs + ["steps"] * steps)
-    yield f"{outcome.engine}: {len(outcome.used)} {what} fitted, {len(outcome.held_out)} kept back"
     how = {True: "overlaps the GPU's", False: "adds to the GPU's", None: "as in the profile"}
     otherwise = f"; with a chance of {fitted.doubt:.0%} it does not" if fitted.doubt >= _WORTH_SAYING else ""
     yield f"host time {how[fitted.constants.overlapped]}{otherwise}"
@@ -159,14 +189,8 @@ def _errors(outcome: Outcome) -> Iterator[str]:
     metrics = sorted({metric for found in groups.values() for metric in found})
     rows = [[name, *(_cell(found.get(metric)) for metric in metrics)] for name, found in groups.items()]
     yield from _aligned([["", *metrics], *rows])
-    if _is_worse(outcome):
+    if outcome.is_worse:
         yield "runs that were kept back are met better as shipped: this fit is not to be used"
-
-
-def _is_worse(outcome: Outcome) -> bool:
-    """Tell whether runs that no fit saw come out worse by every metric than with the constants that come along."""
-    pairs = [(found, outcome.before_on_held_out.get(metric)) for metric, found in outcome.on_held_out.items()]
-    return bool(pairs) and all(before is not None and found["mape"] > before["mape"] for found, before in pairs)
 
 
 def _residuals(outcome: Outcome) -> Iterator[str]:

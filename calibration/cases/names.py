@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from calibration.cases.not_modelled import NotModelledError
+from calibration.cases.releases import current_release
 from calibration.cases.serving import ServingCase
 from sim.errors import ProfileError, did_you_mean
 from sim.profiles.folders import names
@@ -76,15 +77,6 @@ _WEIGHTS = {
 }
 """Weight types by their names in benchmarks; GGUF types of nearly the same size share one."""
 _CHECKPOINT = ("", "see model", "bf16/fp16", "bf16/fp16(auto)", "mxfp4", "fp8 (mxfp4 ckpt)", "fp4 (mxfp4 ckpt)")
-_BY_DATE = {
-    "vllm": (
-        *(("2024", "0.5"), ("2025-10", "0.11"), ("2025-12", "0.12"), ("2026-01", "0.14"), ("2026-02", "0.15")),
-        ("2026-04", "0.18"),
-    ),
-    "sglang": (("2025-10", "0.5.5"), ("2026-02", "0.5.9")),
-    "tensorrt-llm": (("2024", "0.11"), ("2025-09", "1.0"), ("2025-11", "1.1"), ("2026-01", "1.2")),
-}
-"""Releases that were current from a month on, for rows that give a date and no version."""
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?")
 
 
@@ -152,23 +144,22 @@ def is_moe(model: Model) -> bool:
 def version_of(case: ServingCase, assumed: list[str]) -> tuple[str, str, str]:
     """Return engine profile, version and the scheduler of that version.
 
-    A version before the first or after the last that the profile knows takes the nearest; without one, the latest.
+    A version before the first or after the last that the profile knows takes the nearest; without one, the release of
+    the run's date, else the latest.
     """
     cell = case.text("engine")
     kind = next((kind for pattern, kind in _ENGINES if re.match(pattern, cell, re.IGNORECASE)), None)
     if kind is None:
         raise NotModelledError(f"engine {cell!r} is not modelled")
     stated = _VERSION.search(case.text("engine_version")) or _VERSION.search(cell)
-    version, scheduler = _nearest_version(kind, stated[0] if stated else _current(kind, case.text("date")))
-    if stated is None or stated[0] != version:
-        assumed.append(f"{kind} {case.text('engine_version') or 'of unknown version'}: {version}")
+    of_date = current_release(kind, case.text("date"))
+    version, scheduler = _nearest_version(kind, stated[0] if stated else of_date or "latest")
+    if stated is None:
+        assumed.append(f"{kind} {version} by date" if of_date else f"the newest {kind} that is known")
+    elif stated[0] != version:
+        end = "newest" if version == "latest" else "oldest"
+        assumed.append(f"{kind} {stated[0]} as the {end} release that is known")
     return kind, version, scheduler
-
-
-def _current(kind: str, date: str) -> str:
-    """Return the release that was current at *date*, such as ``2025-11-30``; the latest where that is not known."""
-    releases = [version for month, version in _BY_DATE.get(kind, ()) if date and month <= date]
-    return releases[-1] if releases else "latest"
 
 
 @functools.cache

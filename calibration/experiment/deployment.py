@@ -19,6 +19,8 @@ def deployment(draft: Draft) -> dict[str, Any]:
     """Return `deployment`, and for prompts and answers on different accelerators `pools` and `disaggregation`."""
     case = draft.case
     weights = quantization(case, draft.model) | _activations(draft)
+    if not case.text("weight_dtype"):
+        draft.assumed.append("weights as in the checkpoint")
     kept = kv_dtype(case, draft.model, draft.assumed)
     types = {"quantization": weights | ({"kv_cache": kept} if kept else {})}
     if not is_disaggregated(case):
@@ -91,6 +93,8 @@ def ranks_of(draft: Draft) -> _Ranks:
     tp, ep, copies = case.whole("tp") or case.whole("n_gpus"), case.whole("ep") or 1, case.whole("dp") or 1
     if tp is None:
         raise NotModelledError("neither tp nor n_gpus is stated")
+    if case.whole("tp") is None and tp > 1:
+        draft.assumed.append(f"tp {tp}: all accelerators of the run")
     if not is_moe(draft.model):
         return _Ranks(tp, 1, replicas=copies)
     if case.text("dp") == "dpa" or (copies > 1 and copies == tp == case.whole("n_gpus")):

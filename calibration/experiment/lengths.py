@@ -50,6 +50,8 @@ def lengths(draft: Draft) -> dict[str, Any]:
         # answers of 100 tokens stay in step for ten rounds: a third too few ms a token, TTFT twice what was measured.
         draft.assumed.append("answers of one length vary by 15 %")
         return _uniform((mean_in, mean_in), (0.85 * mean_out, 1.15 * mean_out))
+    if not spread_in and not spread_out and not drawn:
+        draft.assumed.append("all prompts and answers as long as the mean")
     return _uniform(_around(mean_in, spread_in), _around(mean_out, spread_out))
 
 

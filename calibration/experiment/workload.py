@@ -13,6 +13,8 @@ from calibration.experiment.lengths import lengths
 
 __all__ = ["repeats", "workload"]
 
+_ROUNDS = 10
+"""Requests of each user where a closed loop does not say how many there were."""
 _MOST_REQUESTS = 2560
 """Requests simulated of a longer run: ten times 256 users, or twice as many as there are users."""
 _MANY_PER_S = 100.0
@@ -54,9 +56,15 @@ def _load(draft: Draft) -> tuple[dict[str, Any], int]:
         loop: dict[str, Any] = {"kind": "closed_loop", "concurrency": min(users, given or users)}
         if rate := case.number("rate_cap_rps"):
             loop["request_rate"] = rate
-        return loop, _count(draft, given or 10 * users, max(_MOST_REQUESTS, 2 * users))
+        if given is None:
+            draft.assumed.append(f"{_ROUNDS} requests a user")
+        return loop, _count(draft, given or _ROUNDS * users, max(_MOST_REQUESTS, 2 * users))
     if kind == "rate":
         shape = "constant" if "constant" in case.text("arrival") else "poisson"
+        if not case.text("arrival"):
+            draft.assumed.append("Poisson arrivals")
+        if given is None:
+            draft.assumed.append(f"{draft.open_loop_requests} requests")
         most = round(draft.open_loop_requests * max(1.0, value / _MANY_PER_S))
         count = _count(draft, given or draft.open_loop_requests, most)
         return {"kind": shape, "rate": value} | ({"max_concurrency": cap} if cap else {}), count

@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import itertools
 import math
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from statistics import median
-from typing import Any, NamedTuple
 
 from calibration.cases.names import version_of
 from calibration.cases.not_modelled import NotModelledError
 from calibration.cases.of_files import nothing_matches, serving_cases_of, steps_of
 from calibration.cases.serving import ServingCase
-from calibration.fitting.fitted import MOST_EVALUATIONS, Fitted, fit_constants, likeliest
+from calibration.fitting.fitted import MOST_EVALUATIONS, fit_constants, likeliest
+from calibration.fitting.outcome import Outcome, Row, Taken
 from calibration.fitting.points import Measured, log_errors, points_of
 from calibration.fitting.priors import Prior, about, priors_for
 from calibration.fitting.problem import Problem
 from calibration.fitting.step_points import StepPoint, step_points
 from calibration.runs import Steps
-from calibration.validation.summary import error_statistics
 from sim.errors import SimError, UserError
 from sim.profiles.calibrated import Fit
 from sim.profiles.calibrated_engine import EngineConstants
 from sim.profiles.folders import exists
 from sim.profiles.library import load_calibrated_engine
 
-__all__ = ["Outcome", "Row", "fit", "fit_cases", "fit_points", "profile_yaml"]
+__all__ = ["fit", "fit_cases", "fit_points"]
 
 OnProgress = Callable[[int, int], None]
 """Takes the rounds of simulations that are done, and how many there are at most."""
@@ -38,115 +35,6 @@ _FEWEST = 3
 """Runs or steps below which nothing is fitted: with two there is none to spare for what one of them has alone."""
 _HELD_OUT = 5
 """One run in so many is kept back."""
-
-
-class Row(NamedTuple):
-    """One latency of one run [ms]."""
-
-    name: str
-    metric: str
-    measured: float
-    predicted: float
-    held_out: bool
-    groups: tuple[str, ...]
-
-    @property
-    def error_pct(self) -> float:
-        """How far the prediction is off, in per cent of the measured value."""
-        return 100 * (self.predicted / self.measured - 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """A fit, and how well it meets runs that it saw and runs that it did not."""
-
-    engine: str
-    fitted: Fitted
-    priors: tuple[Prior, ...]
-    used: list[str]
-    held_out: list[str]
-    rows: list[Row]
-    shipped: list[Row]
-
-    @property
-    def metrics(self) -> list[str]:
-        """The latencies that were fitted."""
-        return sorted({row.metric for row in self.rows})
-
-    @property
-    def before(self) -> dict[str, dict[str, float]]:
-        """Errors with the constants that come along."""
-        return _statistics(self.shipped)
-
-    @property
-    def before_on_held_out(self) -> dict[str, dict[str, float]]:
-        """Errors of these on the runs that were kept back."""
-        return _statistics([row for row in self.shipped if row.held_out])
-
-    @property
-    def on_used(self) -> dict[str, dict[str, float]]:
-        """Errors on the runs that were fitted."""
-        return _statistics([row for row in self.rows if not row.held_out])
-
-    @property
-    def on_held_out(self) -> dict[str, dict[str, float]]:
-        """Errors on the runs that were kept back."""
-        return _statistics([row for row in self.rows if row.held_out])
-
-    def residual_rows(self) -> Iterator[tuple[str, int, list[str]]]:
-        """Yield group, runs and the median error of each metric."""
-        groups: dict[str, list[Row]] = defaultdict(list)
-        for row in self.rows:
-            for group in row.groups:
-                groups[group].append(row)
-        for name in sorted(groups):
-            found = {metric: [row.error_pct for row in groups[name] if row.metric == metric] for metric in self.metrics}
-            cells = [f"{median(errors):+.1f}" if errors else "" for errors in found.values()]
-            yield name, len({row.name for row in groups[name]}), cells
-
-    @property
-    def published(self) -> EngineConstants:
-        """The constants with their errors on the runs that were kept back."""
-        errors = sorted(abs(row.error_pct) / 100 for row in self.rows if row.held_out)
-        update = {}
-        if errors:
-            update = {"median_error": round(median(errors), 4), "p90_error": round(_quantile(errors, 0.9), 4)}
-        return self.fitted.constants.model_copy(update={"fit": self.fitted.constants.fit.model_copy(update=update)})
-
-    def as_yaml(self, name: str) -> str:
-        """Return the calibrated profile *name* with this fit as its only entry."""
-        return profile_yaml(name, [self.published], self.fitted.constants.fit.source, self.engine)
-
-
-def profile_yaml(name: str, entries: Sequence[EngineConstants], source: str, engine: str | None = None) -> str:
-    """Return the calibrated profile of an engine, by default the one called *name*, one line a constant."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.comments import CommentedMap
-
-    yaml, stream = YAML(), io.StringIO()
-    yaml.width = 120
-    dumped: list[dict[str, Any]] = [each.model_dump(mode="json", exclude_defaults=True) for each in entries]
-    for each in dumped:
-        for constant, fields in each["constants"].items():
-            each["constants"][constant] = CommentedMap(fields)
-            each["constants"][constant].fa.set_flow_style()
-        for constant, row in each.get("correlations", {}).items():
-            each["correlations"][constant] = CommentedMap(row)
-            each["correlations"][constant].fa.set_flow_style()
-    of = {} if engine is None else {"engine": engine}
-    yaml.dump({"name": name, "sources": {"all": source}, **of, "entries": dumped}, stream)
-    return stream.getvalue()
-
-
-def _quantile(ordered: Sequence[float], share: float) -> float:
-    return ordered[min(len(ordered) - 1, math.floor(share * len(ordered)))]
-
-
-def _statistics(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    errors: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        errors[row.metric].append(row.error_pct)
-    return {metric: error_statistics(found) for metric, found in errors.items()}
 
 
 def fit(files: Sequence[Path], where: Mapping[str, str], assumed: Mapping[str, str], most: int = 60) -> Outcome:
@@ -181,17 +69,28 @@ def fit_cases(
     """
     if most < _FEWEST:
         raise UserError(f"a fit takes {_FEWEST} runs or more", file="--most")
+    cases = list(cases)
     simulated, refused = points_of(cases)
     steps = list(_steps_of(traces, refused))
     if len(simulated) + len(steps) < _FEWEST:
         raise _too_few(len(simulated), refused)
-    points: list[Measured] = [*simulated[:: math.ceil(len(simulated) / most) or 1], *steps]
+    drawn = simulated[:: math.ceil(len(simulated) / most) or 1]
+    points: list[Measured] = [*drawn, *steps]
     engines = sorted({version_of(point.case, [])[0] for point in points})
     if len(engines) > 1:
         raise UserError(f"runs of several engines ({', '.join(engines)}): fit one at a time (--where engine=NAME)")
     shipped = _shipped(engines[0], points)
     overlaps = (True, False) if shipped is None or shipped.overlapped is None else (shipped.overlapped,)
-    return fit_points(engines[0], points, source, overlaps, on_progress, shipped=shipped)
+    outcome = fit_points(engines[0], points, source, overlaps, on_progress, shipped=shipped)
+    taken = Taken(
+        given=len(cases) + len(steps),
+        assumed=[point.assumed for point in drawn] + [step.assumed for step in steps],
+        refused=Counter(refused.values()),
+        repeats=sum(point.runs - 1 for point in simulated),
+        undrawn=len(simulated) - len(drawn),
+        doubts=[doubt for point in points for doubt in point.case.doubts],
+    )
+    return replace(outcome, taken=taken)
 
 
 def _shipped(engine: str, points: Sequence[Measured]) -> EngineConstants | None:
@@ -274,6 +173,6 @@ def _rows(points: Sequence[Measured], constants: EngineConstants, *, held_out: b
 
 def _groups(case: ServingCase) -> Iterator[str]:
     yield f"{case.text('load_type')} {case.text('load_value')}"
-    if case.text("input_len"):
-        yield f"prompt of {case.text('input_len')}"
+    if prompt := case.number("input_len"):
+        yield f"prompt of {float(f'{prompt:.2g}'):.0f}"  # of measured means hardly two are the same
     yield f"tp {case.text('tp') or case.text('n_gpus')}"

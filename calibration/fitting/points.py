@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from statistics import geometric_mean
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.cases.not_modelled import NotModelledError
 from calibration.cases.serving import ServingCase
-from calibration.experiment.of_case import experiment_of_case
+from calibration.experiment.of_case import experiment_of_case, prepared_to_fit
 from sim.errors import SimError
 from sim.experiment import Experiment
 from sim.profiles.calibrated_engine import EngineConstants
@@ -59,11 +60,19 @@ class Measured(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One run to be simulated with different constants."""
+    """One load to be simulated with different constants, and what was measured under it.
+
+    Attributes
+    ----------
+    case
+        A run under this load, with the means of all *runs* that were.
+    """
 
     case: ServingCase
     experiment: Experiment
     setup: Setup
+    assumed: Sequence[str] = ()
+    runs: int = 1
 
     @property
     def measured(self) -> dict[str, float]:
@@ -94,17 +103,50 @@ class Point:
 
 
 def points_of(cases: Iterable[ServingCase]) -> tuple[list[Point], dict[str, str]]:
-    """Return the cases that can be simulated, each question once, and the reason for each other one by name."""
-    points, refused = [], {}
-    for case in {case.question: case for case in cases}.values():
+    """Return a point for each load that can be simulated, and the reason for each other case by name.
+
+    Runs of one load are one point: that none of them is kept back while another is fitted.
+    """
+    asked: dict[Any, list[ServingCase]] = {}
+    for case in {str(case.row): case for case in cases}.values():
+        asked.setdefault(case.question, []).append(case)
+    loads: dict[str, list[ServingCase]] = {}
+    refused: dict[str, str] = {}
+    points = []
+    for alike in asked.values():
         try:
-            experiment = experiment_of_case(case, _OPEN_LOOP_REQUESTS).experiment
-            if experiment.pools:
-                raise NotModelledError("constants are fitted to runs on equal replicas only")
-            points.append(Point(case, experiment, prepare(_uncalibrated(experiment))))
+            loads.setdefault(_load_of(alike[0]), []).extend(alike)
         except (NotModelledError, SimError) as problem:
-            refused[case.name] = str(problem)
+            refused |= dict.fromkeys((case.name for case in alike), str(problem))
+    for alike in loads.values():
+        try:
+            points.append(_point(_mean_of(alike), len(alike)))
+        except (NotModelledError, SimError) as problem:
+            refused |= dict.fromkeys((case.name for case in alike), str(problem))
     return points, refused
+
+
+def _load_of(case: ServingCase) -> str:
+    """Return what is simulated of *case*, the same for runs that repeat each other."""
+    return experiment_of_case(case, _OPEN_LOOP_REQUESTS).experiment.model_dump_json(exclude={"name"})
+
+
+def _mean_of(alike: Sequence[ServingCase]) -> ServingCase:
+    """Return the first of *alike* with the geometric means of what was measured, and the doubts about all."""
+    measured = [case.measured for case in alike]
+    names = dict.fromkeys(name for found in measured for name in found)
+    means = {name: geometric_mean([found[name] for found in measured if name in found]) for name in names}
+    cells = {name: str(mean) for name, mean in means.items()} if len(alike) > 1 else {}
+    doubts = tuple(doubt for case in alike for doubt in case.doubts)
+    return replace(alike[0], row={**alike[0].row, **cells}, doubts=doubts)
+
+
+def _point(case: ServingCase, runs: int) -> Point:
+    prepared, _ = prepared_to_fit(case, _OPEN_LOOP_REQUESTS)
+    if prepared.experiment.pools:
+        raise NotModelledError("constants are fitted to runs on equal replicas only")
+    setup = prepare(_uncalibrated(prepared.experiment))
+    return Point(case, prepared.experiment, setup, tuple(prepared.assumed), runs)
 
 
 def _uncalibrated(experiment: Experiment) -> Experiment:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from calibration.cases.serving import ServingCase
-from calibration.cases.steps import METRIC, Step, exact_decodes, experiment_of_steps
+from calibration.cases.steps import METRIC, Step, exact_decodes
+from calibration.experiment.of_steps import experiment_of_steps
 from calibration.runs import Steps
 from sim.cost import StepCost
 from sim.experiment import Experiment
@@ -43,6 +44,7 @@ class StepPoint:
     step: Step
     noise_of_all: float
     """Error of each step that is taken as noise, so that all of its trace weigh as much as a few runs do."""
+    assumed: Sequence[str]
 
     @property
     def setup(self) -> Setup:
@@ -68,11 +70,12 @@ def step_points(case: ServingCase, steps: Steps) -> Iterator[StepPoint]:
 
     What the model lacks, it lacks for all steps of a trace alike: together they count as thirty runs at most.
     """
-    experiment = experiment_of_steps(case, calibration="none")
-    deployment, found = _Deployment(experiment, prepare(experiment)), list(exact_decodes(steps))
+    prepared = experiment_of_steps(case, calibration="none")
+    deployment = _Deployment(prepared.experiment, prepare(prepared.experiment))
+    found = list(exact_decodes(steps))
     noise = _NOISE * max(1.0, math.sqrt(len(found) / _RUNS))
     for step in found:
         row = {**case.row, "case_id": f"{case.name}/{step.place}"}
         low = step.batch.decodes // 16 * 16
         users = {"load_type": "decodes", "load_value": f"{low} to {low + 15}"}
-        yield StepPoint(ServingCase(row | users), deployment, step, noise)
+        yield StepPoint(ServingCase(row | users), deployment, step, noise, prepared.assumed)

@@ -20,7 +20,7 @@ _FORK = {"ttft": "first-time-to-token_mean_in_ms", "itl": "latency_ms_per_token"
 def _summary(record: Record) -> Iterator[Run]:
     per_minute = record.number("results_num_completed_requests_per_min")
     yield Run(
-        date=record.text("timestamp"),
+        date=record.date("timestamp"),
         model=record.text("model"),
         num_requests=record.whole("results_num_requests_started"),
         completed=record.whole("results_num_completed_requests"),

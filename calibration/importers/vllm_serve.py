@@ -57,7 +57,7 @@ def run_of(record: Record) -> Run:
 def _deployment(record: Record) -> dict[str, Any]:
     backend = (record.text("backend") or "").casefold()
     return {
-        "date": record.text("date"),
+        "date": record.date("date"),
         # The client's backend is a protocol; `openai` and the like say nothing of the engine.
         "engine": backend if backend in _ENGINES else None,
         "model": record.text("model_id"),

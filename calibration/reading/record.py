@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no"
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?")
 _TOO_LARGE = 1e30  # no count, rate or time of a benchmark comes near, and squares of it stay finite
 _LONGEST_TEXT = 500
+_DAY = re.compile(r"(20\d\d)[-/]?(0[1-9]|1[0-2])[-/]?([0-2]\d|3[01])(?!\d)")
+_EPOCH = re.compile(r"1\d{9}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,16 @@ class Record:
         if not isinstance(value, str | int | float):
             raise self.error(key, f"expected a text, got {_shown(value)}")
         return " ".join(str(value).split())[:_LONGEST_TEXT]
+
+    def date(self, *keys: str) -> str | None:
+        """Return a day such as ``2025-06-10`` where a text begins with one or is seconds since 1970, else the text."""
+        text = self.text(*keys)
+        if text is None:
+            return None
+        if _EPOCH.fullmatch(text):
+            return datetime.fromtimestamp(int(text), UTC).date().isoformat()
+        day = _DAY.match(text)
+        return "-".join(day.groups()) if day else text
 
     def flag(self, *keys: str) -> bool | None:
         """Return yes or no."""

@@ -7,8 +7,10 @@ from typing import Any
 
 from calibration.cases.not_modelled import NotModelledError
 from calibration.cases.serving import ServingCase, described
-from calibration.cases.steps import METRIC, exact_decodes, experiment_of_steps
+from calibration.cases.steps import METRIC, exact_decodes
+from calibration.experiment.of_steps import experiment_of_steps
 from calibration.runs import Steps
+from sim.errors import SimError
 from sim.simulate import prepare
 
 __all__ = ["validate_steps"]
@@ -17,17 +19,19 @@ __all__ = ["validate_steps"]
 def validate_steps(case: ServingCase, steps: Steps) -> Iterator[dict[str, Any]]:
     """Yield an entry for each of the `exact_decodes`."""
     try:
-        cost = prepare(experiment_of_steps(case)).engine.cost
-    except NotModelledError as problem:
-        yield _entry(case, "", {}, {}, str(problem))
+        prepared = experiment_of_steps(case)
+        cost = prepare(prepared.experiment).engine.cost
+    except (NotModelledError, SimError) as problem:
+        yield _entry(case, "", {}, {}) | {"skipped": str(problem)}
         return
     for step in exact_decodes(steps):
         predicted_ms = 1e3 * cost.pace(step.batch).first_s
-        yield _entry(case, f"/{step.place}", {METRIC: predicted_ms}, {METRIC: step.measured_ms}, None)
+        entry = _entry(case, f"/{step.place}", {METRIC: predicted_ms}, {METRIC: step.measured_ms})
+        yield entry | {"assumed": prepared.assumed}
 
 
 def _entry(
-    case: ServingCase, place: str, predicted: dict[str, float], measured: dict[str, float], skipped: str | None
+    case: ServingCase, place: str, predicted: dict[str, float], measured: dict[str, float]
 ) -> dict[str, Any]:
     errors = {metric: 100 * (predicted[metric] / value - 1) for metric, value in measured.items()}
     return {
@@ -38,5 +42,6 @@ def _entry(
         "error_pct": errors,
         "interval": {},
         "inside": {},
-        "skipped": skipped,
+        "assumed": [],
+        "skipped": None,
     }

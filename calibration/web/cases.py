@@ -10,7 +10,7 @@ from typing import NamedTuple
 from calibration.cases.of_run import case_of_run, with_assumptions
 from calibration.cases.serving import ServingCase, read_serving_cases
 from calibration.fitting import fit
-from calibration.fitting.fit import Outcome
+from calibration.fitting.outcome import Outcome
 from calibration.importers import import_file
 from calibration.runs import Run
 from calibration.suspicion import suspicions

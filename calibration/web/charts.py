@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from calibration.fitting.fit import Outcome
+from calibration.fitting.outcome import Outcome
 from calibration.web.cases import Compared
 from sim.ui.charts.style import GREY, PALETTE, styled
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from calibration.cases.serving import ServingCase
 from calibration.experiment.of_case import IF_KNOWN
-from calibration.fitting.fit import Outcome
+from calibration.fitting.outcome import Outcome
 from calibration.table import FlaggedRun
 from calibration.web.cases import ASSUMED, Compared, Imported, compare_cases, fit_cases, imported, shipped_example
 from calibration.web.charts import correlation_heat, fit_scatter, prediction_scatter, residual_chart

@@ -119,7 +119,11 @@ def test_kv_type_is_as_stated_or_as_the_recipes_are_known_to_be(cells, kv):
 
 
 def test_a_date_stands_in_for_a_version():
-    assert experiment(engine_version="", date="2025-12-24").engine.version == "0.12"
+    assert experiment(engine_version="", date="2025-12-24").engine.version == "0.13"
+    assert experiment(engine_version="", date="2025-04").engine.version == "0.8"
+    assert experiment(engine_version="", date="2024").engine.version == "0.5"
+    assert experiment(engine_version="", date="2023-01-01").engine.version == "0.2"
+    assert experiment(engine_version="", date="").engine.version == "latest"
     assert experiment(engine_version="~0.8 (Mar-Apr 2025)").engine.version == "0.8"
 
 

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 
+from calibration import report
 from calibration.cases.serving import ServingCase
 from calibration.fitting.fit import fit_cases, fit_points
 from calibration.fitting.fitted import fit_constants
@@ -175,3 +176,22 @@ def test_too_few_runs_have_a_reason_only_where_one_was_refused(cases, message):
     with pytest.raises(UserError) as refusal:
         fit_cases(cases, "synthetic", 60)
     assert str(refusal.value).removesuffix(" (docs/extending.md)") == message
+
+
+LENGTHS, MEAN = "answers of one length vary by 15 %", "all prompts and answers as long as the mean"
+
+
+def test_a_report_says_what_was_left_out_repeated_and_assumed():
+    loads = [case(f"run {users}", 256, 24, users, weight_dtype="", ttft_mean_ms="30") for users in (1, 2, 16)]
+    tpots = [ServingCase({**each.row, "tpot_mean_ms": "8"}) for each in loads]
+    again = ServingCase({**tpots[-1].row, "case_id": "again", "tpot_mean_ms": "18"})
+    outcome = fit_cases([*tpots, again, case("other", 256, 24, 4, gpu="H1")], "synthetic", 60)
+    lines = report.fit(outcome).splitlines()
+    assert lines[0] == "vllm: 3 runs fitted, 0 kept back"
+    assert lines[1] == "1 more repeats the load of another: the mean is fitted"
+    assert lines[2] == "1 of 5 runs is left out:"
+    assert lines[5] == f"assumed: weights as in the checkpoint in 3 of 3 runs; {LENGTHS} in 2 of 3; {MEAN} in 1 of 3"
+    measured = {row.measured for row in outcome.rows if row.metric == "tpot_mean_ms"}
+    assert sorted(measured) == pytest.approx([8.0, 12.0])
+    assert report.fit_html(outcome).count("assumed: weights") == 1
+    assert [name for name, *_ in outcome.residual_rows()][:3] == ["concurrency 1", "concurrency 2", "concurrency 16"]

@@ -3,7 +3,7 @@ import pytest
 from calibration.carry_over import _by_the_others
 from calibration.cases.serving import ServingCase
 from calibration.fit_shipped import for_all
-from calibration.fitting.fit import profile_yaml
+from calibration.fitting.outcome import profile_yaml
 from calibration.fitting.recipes import RECIPES, chosen, drawn
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import EngineConstants

@@ -67,7 +67,7 @@ def test_the_table_shows_groups_and_what_is_not_modelled(cases, capsys):
     assert main(["validate", str(cases)]) == 0
     shown = capsys.readouterr().out
     assert "vllm on L40S" in shown
-    assert "1 of 4 cases are not modelled:" in shown
+    assert "1 of 4 cases is not modelled:" in shown
 
 
 def test_one_run_is_shown_measured_beside_predicted(cases, capsys):
@@ -148,5 +148,5 @@ def test_of_many_cases_doubts_are_counted_by_what_they_are():
     case = {"engine": "e", "gpu": "g", "model": "m", "skipped": None, "error_pct": {}, "inside": {}, "assumed": []}
     cases = [case | {"doubts": [asdict(Flag("offered_rate", "7 of 16: short"))]}] * 6 + [case | {"doubts": []}]
     shown = validation({"cases": cases, "summary": summary_of_cases(cases), "cpu_s": 0.2})
-    assert "cases with doubts (python -m calibration import says which): offered_rate 6" in shown
+    assert "runs with doubts (python -m calibration import says which): offered_rate 6" in shown
     assert shown.endswith("less than 1 s of processor time\n")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from calibration.fitting.fit import profile_yaml
+from calibration.fitting.outcome import profile_yaml
 from calibration.fitting.recipes import by_engine
 from sim.errors import ConfigError, UserError
 from sim.experiment import experiment_of, load_experiment

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from calibration.importers import import_file
+from calibration.reading import Record
 from sim.units import GIB
 
 
@@ -236,3 +237,17 @@ def test_a_report_reads_alike_however_it_was_saved(tmp_path, content):
 def test_a_table_may_have_semicolons(tmp_path):
     commas, semicolons = (read(tmp_path, f"arrival_s{s}output_tokens{s}e2e_ms\n0{s}5{s}10.5\n") for s in ",;")
     assert semicolons[0].e2e_mean_s == commas[0].e2e_mean_s == pytest.approx(0.0105)
+
+
+@pytest.mark.parametrize(
+    ("written", "day"),
+    [
+        ("20260610-205322", "2026-06-10"),
+        ("2026-06-10T20:53:22", "2026-06-10"),
+        (1703136129, "2023-12-21"),
+        ("2024", "2024"),
+        ("last week", "last week"),
+    ],
+)
+def test_days_are_told_from_how_tools_write_them(written, day):
+    assert Record({"date": written}, "run.json").date("date") == day
