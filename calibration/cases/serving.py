@@ -43,10 +43,21 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class ServingCase:
-    """One benchmark run; the cells as they were written, an empty one is unknown, and what does not add up in them."""
+    """One benchmark run.
+
+    Attributes
+    ----------
+    row
+        The cells as they were written; an empty one is unknown.
+    doubts
+        What does not add up in them.
+    folder
+        Where their file lies.
+    """
 
     row: Mapping[str, str]
     doubts: tuple[Flag, ...] = ()
+    folder: Path | None = None
 
     @property
     def name(self) -> str:
@@ -103,7 +114,7 @@ def read_serving_cases(path: Path, limit: int | None, where: Mapping[str, str]) 
 
     Raise a `TraceError` for a file that lacks one of the `COLUMNS`.
     """
-    cases = (ServingCase(row) for _, row in rows_of(path, COLUMNS))
+    cases = (ServingCase(row, folder=path.parent) for _, row in rows_of(path, COLUMNS))
     yield from itertools.islice((case for case in cases if case.matches(where)), limit)
 
 

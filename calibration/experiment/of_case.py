@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from calibration.cases.disaggregated import engine_case, is_disaggregated
@@ -93,7 +93,7 @@ def prepared_to_fit(
     except InfeasibleError:
         if case.text("gpu_memory_utilization"):
             raise
-    roomier = ServingCase({**case.row, "gpu_memory_utilization": str(_ROOMIER)})
+    roomier = replace(case, row={**case.row, "gpu_memory_utilization": str(_ROOMIER)})
     prepared = experiment_of_case(roomier, open_loop_requests)
     prepared.assumed.append(f"gpu_memory_utilization {_ROOMIER}, since the run did fit")
     return prepared, ready_pools(prepared.experiment)

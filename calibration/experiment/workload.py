@@ -10,6 +10,7 @@ from calibration.cases.not_modelled import NotModelledError
 from calibration.cases.serving import ServingCase
 from calibration.experiment.draft import Draft
 from calibration.experiment.lengths import lengths
+from calibration.experiment.recorded import recorded
 
 __all__ = ["repeats", "workload"]
 
@@ -25,6 +26,9 @@ _VLLM_KEEPS_PROMPTS = "2025-04"
 
 def workload(draft: Draft) -> dict[str, Any]:
     """Return `workload` of the experiment."""
+    if (path := recorded(draft.case)) is not None:
+        draft.assumed.append(f"requests as {path.name} has them")
+        return {"arrivals": {"kind": "trace", "path": str(path.resolve())} | _cap(draft.case)}
     arrivals, count = _load(draft)
     sent: dict[str, Any] = {"arrivals": arrivals, "num_requests": count, "lengths": lengths(draft)}
     classes = [
@@ -42,7 +46,7 @@ def _lengths_of(part: Part) -> dict[str, int]:
 def _load(draft: Draft) -> tuple[dict[str, Any], int]:
     case = draft.case
     kind, value = case.text("load_type"), case.number("load_value")
-    given, cap = case.whole("num_requests"), case.whole("inflight_cap")
+    given = case.whole("num_requests")
     if value is None:
         raise NotModelledError(f"load_value {case.text('load_value')!r} is not a number")
     if kind == "offline" or value == math.inf:
@@ -65,10 +69,26 @@ def _load(draft: Draft) -> tuple[dict[str, Any], int]:
             draft.assumed.append("Poisson arrivals")
         if given is None:
             draft.assumed.append(f"{draft.open_loop_requests} requests")
-        most = round(draft.open_loop_requests * max(1.0, value / _MANY_PER_S))
-        count = _count(draft, given or draft.open_loop_requests, most)
-        return {"kind": shape, "rate": value} | ({"max_concurrency": cap} if cap else {}), count
+        count = _count(draft, given or draft.open_loop_requests, _most(draft, value))
+        return {"kind": shape, "rate": value} | _cap(case), count
     raise NotModelledError(f"load type {kind!r}")
+
+
+def _most(draft: Draft, rate: float) -> int:
+    """Return how many requests of an open loop are simulated at most.
+
+    One that filled all places of its client is simulated whole: the first of 10 or 20 thousand only fill them.
+    """
+    case = draft.case
+    if case.whole("inflight_cap") and case.text("quality") == "saturated":
+        return case.whole("num_requests") or draft.open_loop_requests
+    return round(draft.open_loop_requests * max(1.0, rate / _MANY_PER_S))
+
+
+def _cap(case: ServingCase) -> dict[str, int]:
+    """Return the limit of requests in flight, if the client of *case* had one."""
+    cap = case.whole("inflight_cap")
+    return {"max_concurrency": cap} if cap else {}
 
 
 def _count(draft: Draft, wanted: int, most: int) -> int:

@@ -30,10 +30,9 @@ from sim.profiles.library import load_calibrated_engine
 __all__ = ["fit", "fit_cases", "fit_points"]
 
 OnProgress = Callable[[int, int], None]
-"""Takes the rounds of simulations that are done, and how many are usual; where there are more, it stays at these."""
+"""Takes the rounds of simulations that are done, and how many there are at most."""
 _FEWEST = 3
 """Runs or steps below which nothing is fitted: with two there is none to spare for what one of them has alone."""
-_USUAL_SEARCHES = 2
 _HELD_OUT = 5
 """One run in so many is kept back."""
 
@@ -137,18 +136,18 @@ def fit_points(
 ) -> Outcome:
     """Fit to four in five of *points*, with host time behind the GPU's and added to it; the better one counts.
 
-    Without *priors*, those of the engine's version hold. Residuals are evaluated *most_evaluations* times at most in
-    each search.
+    Without *priors*, those of the engine's version hold. Residuals and slopes are evaluated *most_evaluations* times at
+    most.
     """
     ordered = sorted(points, key=lambda point: hashlib.sha256(point.case.name.encode()).hexdigest())
     held_out = ordered[_HELD_OUT - 1 :: _HELD_OUT]
     used = [point for index, point in enumerate(ordered) if index % _HELD_OUT != _HELD_OUT - 1]
     shipped = shipped or EngineConstants(constants={}, fit=Fit(source="the engine's profile"))
     priors = priors or about(priors_for(used[0].setup.version), shipped)
-    rounds, usual = itertools.count(1), _USUAL_SEARCHES * (most_evaluations + 1) * len(overlaps)
+    rounds = itertools.count(1)
 
     def simulated() -> None:
-        on_progress(min(next(rounds), usual), usual)
+        on_progress(next(rounds), (2 * most_evaluations + 1) * len(overlaps))
 
     problems = [Problem(used, priors, overlapped, simulated) for overlapped in overlaps]
     tried = [fit_constants(problem, source, most_evaluations, near) for problem in problems]

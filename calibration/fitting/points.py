@@ -17,6 +17,7 @@ from sim.errors import SimError
 from sim.experiment import Experiment
 from sim.profiles.calibrated_engine import EngineConstants
 from sim.simulate import ReadyPool, Setup, play, prepare
+from sim.workload.arrivals.base import RecordedArrivals
 
 __all__ = ["METRICS", "Floats", "Latencies", "Measured", "Point", "log_errors", "points_of", "predict", "scaled_errors"]
 
@@ -34,6 +35,8 @@ METRICS = {
 _INSTEAD = {"itl_mean_ms": "tpot_mean_ms", "ttft_p50_ms": "ttft_mean_ms", "e2e_mean_ms": "tpot_mean_ms"}
 """Latencies that tell nothing new beside another one."""
 _OPEN_LOOP_REQUESTS = 600
+_WITHOUT_CHANCE = 0.4
+"""What is left of the noise where neither arrivals nor lengths are drawn: of the time per token, 2 %."""
 
 
 class Measured(Protocol):
@@ -81,8 +84,9 @@ class Point:
         return {metric: value for metric, value in found.items() if _INSTEAD.get(metric) not in found}
 
     def noise(self, metric: str) -> float:
-        """Return the error of a latency that is taken as noise."""
-        return METRICS[metric]
+        """Return the error of a latency that is taken as noise: less where the requests of the run are replayed."""
+        replayed = isinstance(self.experiment.workload.arrivals, RecordedArrivals)
+        return METRICS[metric] * (_WITHOUT_CHANCE if replayed else 1.0)
 
     def predicted(self, constants: EngineConstants) -> Latencies:
         """Return what the simulation gives with *constants*."""

@@ -46,6 +46,8 @@ class Engine:
         What is accepted of the drafts of speculative decoding; None without it.
     compile_s
         How long a replica compiles a grammar that is new to it [s].
+    decides_ahead
+        The next iteration is decided when one begins, so that an arrival is seen an iteration later.
     """
 
     scheduler: Scheduler
@@ -66,6 +68,7 @@ class Engine:
     eviction: Eviction = "lru"
     acceptances: Acceptances | None = None
     compile_s: float = 0.0
+    decides_ahead: bool = False
 
     @property
     def single_steps(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -48,6 +49,7 @@ class Iterations:
         self._kv.settle = self._running.settle
         self._emissions = Emissions()
         self._stride: Stride | None = None
+        self._last_began_s = math.inf  # when the iteration before the next one began
         self._slowdown = 1.0
 
     def _compose(self, decision: Decision) -> Stride:
@@ -85,6 +87,8 @@ class Iterations:
         """Return how many iterations change nothing but the context lengths."""
         if self._by_iteration or not decision.lasting:
             return 1
+        if self._state.late and decision.blocked is Blocked.NO:
+            return 1
         running, waiting = self._running, self._state.waiting
         starved = decision.blocked is Blocked.KV_BLOCKS
         if starved and waiting and not self._kv.lacks_for_good(waiting[0]):
@@ -115,7 +119,7 @@ class Iterations:
         if decision.exceptional:
             self._note_exceptions(decision)
         steady_gaps = self._emissions.at(now_s) if batch.decodes else 0
-        waiting, running = len(self._state.waiting), len(self._running.order)
+        waiting, running = self._state.queued, len(self._running.order)
         first_s, growth_s, _ = pace
         stride = Stride(now_s, first_s, growth_s, iterations, batch, decision, waiting, running, steady_gaps)
         self._stride = stride

@@ -37,11 +37,12 @@ class Replica(Turns):
         self._serving: dict[Request, None] = {}
         self._lost = False
         self._grammars = Grammars(engine.compile_s)
+        self._decides_ahead = engine.decides_ahead
 
     @property
     def waiting(self) -> int:
         """Requests in the queue."""
-        return len(self._state.waiting)
+        return self._state.queued
 
     @property
     def running(self) -> int:
@@ -111,6 +112,7 @@ class Replica(Turns):
                 if running.is_decoding(request):
                     self._emissions.leave(request)
                 running.leave(request)
+        self._state.take_in()
         self._state.waiting.clear()
         lost, self._serving = list(self._serving), {}
         return lost
@@ -139,11 +141,17 @@ class Replica(Turns):
             request.status, request.reason = Status.REJECTED, refusal
             self._close(request)
             return
-        waiting.arrive(request)
         if stride is None:
+            waiting.arrive(request)
             self._begin_at(self._env.now)
             return
         blocked = stride.decision.blocked
+        if self._decides_ahead:
+            self._state.late.append((request, self._env.now))
+            if blocked is Blocked.NO:
+                self._cut(stride, later=1)
+            return
+        waiting.arrive(request)
         if blocked is Blocked.NO or (blocked is Blocked.KV_BLOCKS and waiting[0] is request):
             self._cut(stride)
 
@@ -155,8 +163,7 @@ class Replica(Turns):
             return
         if request.admission >= 0:
             self._leaving.append(request)
-        elif request in self._state.waiting:
-            self._state.waiting.remove(request)
+        elif self._state.withdraw(request):
             self._kv.forget(request)
         if self._stride is not None:
             self._cut(self._stride)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from simpy import Event
 
 from sim.cluster.clock import BEGINNINGS, ENDS, Clock, Moment
@@ -62,11 +64,11 @@ class Turns(Iterations):
     def _halt(self) -> None:
         self._next.cancel()
 
-    def _cut(self, stride: Stride) -> None:
-        """End *stride* at the first boundary that sees what has just happened."""
+    def _cut(self, stride: Stride, later: int = 0) -> None:
+        """End *stride* at the first boundary that sees what has just happened, or so many iterations *later*."""
         if stride.iterations == 1:
             return
-        iterations = stride.iterations_until(self._env.now)
+        iterations = stride.iterations_until(self._env.now) + later
         if iterations < stride.iterations:
             stride.iterations = iterations
             self._next.set(stride.end_s(), self._end, ENDS)
@@ -86,6 +88,8 @@ class Turns(Iterations):
         state = self._state
         if self._moved:
             self._settle()
+        if state.late:
+            state.take_in(self._last_began_s if state.running.order or state.waiting else math.inf)
         if not state.running.order:
             if not state.waiting:
                 return
@@ -95,6 +99,9 @@ class Turns(Iterations):
                     self._begin_at(at_s)
                 return
         decision = self._decide()
+        if decision is None and state.late:  # nothing is computed meanwhile
+            state.take_in()
+            decision = self._decide()
         if decision is not None:
             stride = self._compose(decision)
             self._next.set(stride.end_s(), self._end, ENDS)
@@ -147,6 +154,7 @@ class Turns(Iterations):
         """Complete the stride: tokens are emitted, finished requests leave, the next iteration begins."""
         stride, self._stride = self._stride, None
         assert stride is not None
+        self._last_began_s = stride.end_s(stride.iterations - 1)
         finished = self._complete(stride, self._env.now)
         if self._placed is not None:
             self._passed(self._placed, stride.iterations)

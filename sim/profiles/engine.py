@@ -122,6 +122,9 @@ class EngineVersion(Section):
     stream_lag_iterations: float = Field(
         0.0, ge=0, description="Iterations by which the client sees the first token late."
     )
+    decides_ahead: bool = Field(
+        False, description="The next iteration is decided when one begins, so that an arrival is seen one later."
+    )
     mxfp4_activations: Dtype | None = Field(
         None, description="Inputs of MXFP4 experts on accelerators with 4-bit floats; missing: they stay in 16 bits."
     )

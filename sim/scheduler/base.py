@@ -72,7 +72,7 @@ class Scheduler(Policy):
         if self.max_num_queued_reqs is None:
             return ""
         limit = self.max_num_queued_reqs if state.running else max(self.max_num_queued_reqs, 1)
-        return f"{len(state.waiting)} requests wait already" if len(state.waiting) >= limit else ""
+        return f"{state.queued} requests wait already" if state.queued >= limit else ""
 
     @staticmethod
     def _spare_blocks(state: State, watermark: float) -> int:

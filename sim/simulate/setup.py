@@ -102,9 +102,22 @@ def prepare(experiment: Experiment) -> Setup:
         eviction=options.eviction,
         write=options.kv_offload.write if options.kv_offload else "write_through",
         acceptances=None if options.speculative is None else options.speculative.draws(experiment.seed),
+        decides_ahead=_decides_ahead(experiment, version, flags.scheduler),
         compile_s=0.0 if structure is None or not isinstance(experiment.cost_model, Roofline) else structure.compile_s,
     )
     return Setup(model, hardware, version, flags, memory, constants, engine, draft)
+
+
+def _decides_ahead(experiment: Experiment, version: EngineVersion, scheduler: Scheduler) -> bool:
+    """Tell whether iterations are decided ahead.
+
+    vLLM does not with other drafts than these, nor with a pipeline (`config/vllm.py`); attention ranks in lockstep are
+    left out here. Affine costs take the bare rules.
+    """
+    parallelism, drafts = experiment.deployment.parallelism, experiment.engine.speculative
+    can = parallelism.dp == parallelism.pp == 1 and (drafts is None or drafts.kind in ("eagle", "mtp"))
+    rules = isinstance(experiment.cost_model, Roofline) and scheduler.kind == "chunked_prefill"
+    return version.decides_ahead and can and rules
 
 
 def _attention_ranks(experiment: Experiment, scheduler: Scheduler) -> int:

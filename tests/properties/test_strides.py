@@ -233,6 +233,27 @@ def test_same_times_in_closed_loops_and_behind_a_router(kind):
     equal()
 
 
+@st.composite
+def ahead(draw) -> tuple[Case, int, Closed | None]:
+    case, replicas, closed = draw(clusters("chunked_prefill"))
+    return replace(case, decides_ahead=True), replicas, closed
+
+
+def test_same_times_where_the_next_iteration_is_decided_ahead():
+    @random_runs(120)
+    @given(ahead())
+    def equal(cluster):
+        case, replicas, closed = cluster
+        compare(case, replicas=replicas, router=LeastLoaded(), closed=closed)
+
+    equal()
+
+
+@pytest.mark.parametrize("how", ["hybrid", "speculative", "options"])
+def test_same_times_ahead_with_windows_drafts_and_impatience(how):
+    check(cases("chunked_prefill", longest=60, **{how: True}).map(lambda case: replace(case, decides_ahead=True)), 60)
+
+
 class Seeing(LeastKv):
     """Notes how full it sees the caches when it chooses."""
 

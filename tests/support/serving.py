@@ -73,6 +73,7 @@ class Case:
     swap: Tier | None = None
     compile_s: float = 0.0
     eviction: Eviction = "lru"
+    decides_ahead: bool = False
 
     def engine(self, *, by_iteration: bool = False, cost: StepCost | None = None) -> Engine:
         return Engine(
@@ -93,6 +94,7 @@ class Case:
             swap=self.swap,
             compile_s=self.compile_s,
             eviction=self.eviction,
+            decides_ahead=self.decides_ahead,
         )
 
     def refuses(self, request: Request) -> bool:

@@ -105,12 +105,15 @@ def test_a_version_states_only_what_it_changes():
     assert newer.memory == older.memory
 
 
+_OPTIONAL = {"mxfp4_activations", "graphs", "fp8_inputs_fused", "batch_expansion", "decides_ahead"}
+
+
 @pytest.mark.parametrize("name", names("engines"))
 def test_every_number_has_a_source(name: str):
     engine = load_engine(name)
     numbers = set(EngineVersion.model_fields) - {"since", "sources"}
     for version in engine.versions:
-        optional = {"mxfp4_activations", "graphs", "fp8_inputs_fused", "batch_expansion"} - set(version.sources)
+        optional = _OPTIONAL - set(version.sources)
         stated = numbers - {field for field in optional if not getattr(version, field)}
         assert set(version.sources) == stated, f"{name} {version.since}"
 
