@@ -11,10 +11,12 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 
 
 def assumed_in_short(assumed: Sequence[Iterable[str]], of: str = "runs") -> str:
-    """Return what was *assumed* of each run as one text, each thing once and in how many runs; empty for nothing.
+    """Return what was *assumed* of each run as one text: each thing once, and in how many runs where there are several.
 
     Texts that differ in numbers alone are one thing: whole numbers become ranges, versions are listed.
     """
+    if len(assumed) == 1:
+        return "; ".join(dict.fromkeys(assumed[0]))
     groups: dict[str, list[str]] = {}
     for texts in assumed:
         for text in dict.fromkeys(texts):

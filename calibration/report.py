@@ -14,7 +14,7 @@ from calibration.cases.steps import METRIC
 if TYPE_CHECKING:
     from calibration.fitting.outcome import Outcome
 
-__all__ = ["fit", "fit_html", "validation"]
+__all__ = ["fit", "fit_html", "taken", "validation"]
 
 _MAIN = (
     "ttft_mean_ms",
@@ -142,23 +142,26 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def fit(outcome: Outcome) -> str:
     """Return what was fitted to, constants, what is not known of them, and errors on runs fitted and kept back."""
-    parts = (_taken(outcome), _constants(outcome), _errors(outcome), _residuals(outcome))
+    parts = (taken(outcome), _constants(outcome), _errors(outcome), _residuals(outcome))
     return "\n\n".join("\n".join(part).rstrip() for part in parts) + "\n"
 
 
-def _taken(outcome: Outcome) -> Iterator[str]:
+def taken(outcome: Outcome) -> Iterator[str]:
     """Yield which runs were fitted and which not, and what was assumed of them."""
-    steps, taken = METRIC in outcome.metrics, outcome.taken
+    steps, of = METRIC in outcome.metrics, outcome.taken
     what = " and ".join(["runs"] * (len(outcome.metrics) > steps) + ["steps"] * steps)
     yield f"{outcome.engine}: {len(outcome.used)} {what} fitted, {len(outcome.held_out)} kept back"
-    if taken.repeats:
-        verb = "repeats" if taken.repeats == 1 else "repeat"
-        yield f"{taken.repeats} more {verb} the load of another: the mean is fitted"
-    if taken.undrawn:
-        yield f"{taken.undrawn} more are left out: --most takes them"
-    yield from _reasons(taken.refused, taken.given, what, "left out")
-    yield from _assumed(taken.assumed, what)
-    yield from _counted(doubt.check for doubt in taken.doubts)
+    if len(of.accelerators) > 1:
+        names = ", ".join(f"{name} {count}" for name, count in of.accelerators.most_common())
+        yield f"runs on several accelerators ({names}) share one set of constants: --where gpu=NAME fits one"
+    if of.repeats:
+        verb = "repeats" if of.repeats == 1 else "repeat"
+        yield f"{of.repeats} more {verb} the load of another: the mean is fitted"
+    if of.undrawn:
+        yield f"{of.undrawn} more are left out: --most takes them"
+    yield from _reasons(of.refused, of.given, what, "left out")
+    yield from _assumed(of.assumed, what)
+    yield from _counted(doubt.check for doubt in of.doubts)
 
 
 def _constants(outcome: Outcome) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Final
 from calibration.runs import LATENCIES, Run
 from sim.errors import UserError, did_you_mean
 
-__all__ = ["ARRAYS", "ASSUMABLE", "METRICS", "NAMES", "check_assumed", "check_where", "column_of"]
+__all__ = ["ARRAYS", "ASSUMABLE", "METRICS", "NAMES", "check_assumed", "check_where", "column_of", "is_path"]
 
 METRICS: Final = (
     "output_tok_s",
@@ -77,3 +77,8 @@ def check_where(where: Mapping[str, str], of_files: Collection[str]) -> None:
     for column in (name.removesuffix("~") for name in where):
         if column not in known:
             raise UserError(f"{column!r} is no column of a case{did_you_mean(column, known)}", file="--where")
+
+
+def is_path(cell: str) -> bool:
+    """Tell whether a cell names a place on somebody's machine."""
+    return cell.startswith(("/", "~", "./", "../"))

@@ -6,7 +6,8 @@ import functools
 import re
 from typing import Any
 
-from calibration.cases.not_modelled import NotModelledError
+from calibration.cases.columns import is_path
+from calibration.cases.not_modelled import IF_KNOWN, NotModelledError
 from calibration.cases.releases import current_release
 from calibration.cases.serving import ServingCase
 from sim.errors import ProfileError, did_you_mean
@@ -131,6 +132,8 @@ def model_name(case: ServingCase) -> str:
     if re.search(r"DeepSeek-(R1|V3)(-0528)?$", name) and case.text("weight_dtype") in ("nvfp4", "fp4"):
         name = "nvidia/DeepSeek-R1-NVFP4"
     path = _profile_path(name)
+    if path is None and is_path(cell):
+        raise NotModelledError(f"{cell!r} is where a model lay, not which one it is{IF_KNOWN}--assume model=NAME")
     if path is None:
         raise NotModelledError(f"no model profile for {cell!r}; add one: `python -m sim profiles add config.json`")
     return path

@@ -1,6 +1,9 @@
 """Why a case cannot be simulated."""
 
-__all__ = ["NotModelledError"]
+__all__ = ["IF_KNOWN", "NotModelledError"]
+
+IF_KNOWN = "; if you know: "
+"""Parts what a case does not state from the options of the command line that say it."""
 
 
 class NotModelledError(Exception):

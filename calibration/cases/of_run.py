@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from calibration.cases.columns import ARRAYS, column_of
+from calibration.cases.columns import ARRAYS, column_of, is_path
 from calibration.cases.serving import ServingCase
 from calibration.runs import Run
 
@@ -32,7 +32,14 @@ def _cell(column: str, value: Any) -> str:
 
 
 def with_assumptions(cases: Iterable[ServingCase], assumed: Mapping[str, str]) -> Iterator[ServingCase]:
-    """Yield *cases* with their empty cells filled from *assumed*, such as an accelerator that no tool records."""
+    """Yield *cases* with their empty cells filled from *assumed*, such as an accelerator that no tool records.
+
+    A model that is a path on the server, as ``vllm serve /models/x`` makes tools write it, counts as empty.
+    """
     for case in cases:
-        blank = {name: value for name, value in assumed.items() if not case.text(name)}
+        blank = {name: value for name, value in assumed.items() if _says_nothing(name, case.text(name))}
         yield dataclasses.replace(case, row={**case.row, **blank}) if blank else case
+
+
+def _says_nothing(name: str, cell: str) -> bool:
+    return not cell or (name == "model" and is_path(cell))

@@ -17,6 +17,9 @@ from sim.errors import UserError
 __all__ = ["add_arguments", "run"]
 
 
+_OF_PROFILES = (".yaml", ".yml")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="or folders")
@@ -29,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print what the runs say of the constants, how sure that is, and how well runs that were kept back are met."""
     if options.output is not None:
-        writable(options.output)
+        writable(options.output, _OF_PROFILES)
     selection = selection_of(options)
     if any(kind_of(file) == "kernels" for file in selection.files):
         return _run_kernels(selection, options.output)

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from calibration import table
-from calibration.commands.output import deliver
+from calibration.commands.output import deliver, writable
 from calibration.commands.selection import files_of
 from calibration.importers import import_file
 from calibration.suspicion import suspicions
@@ -24,6 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the runs of all files that can be read; a file that cannot be is a line on stderr and exit status 2."""
+    if options.output is not None:
+        writable(options.output)
     runs, status = [], 0
     for file in files_of(options.files):
         try:

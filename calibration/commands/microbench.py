@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from calibration.commands.output import deliver
+from calibration.commands.output import deliver, writable
 from sim.errors import UserError
 
 __all__ = ["add_arguments", "run"]
@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Time the kernels and write a row for each shape."""
+    writable(options.output)
     torch = _torch(options.device)
     from calibration.kernels.measured import as_csv
     from calibration.microbench import shapes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -11,10 +12,17 @@ from sim.wholefile import clear_leftovers, write_whole
 __all__ = ["deliver", "writable"]
 
 
-def writable(path: str) -> None:
-    """Raise `UserError` if the folder of *path* is not there, before anything is computed for it."""
-    if not Path(path).parent.is_dir():
-        raise UserError(f"cannot write: there is no folder {Path(path).parent}", file=path)
+def writable(path: str, suffixes: tuple[str, ...] = ()) -> None:
+    """Raise `UserError` if *path* cannot be written, or has none of *suffixes*, before anything is computed for it."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise UserError(f"cannot write: there is no folder {folder}", file=path)
+    if Path(path).is_dir():
+        raise UserError("cannot write: it is a folder", file=path)
+    if not os.access(folder, os.W_OK):
+        raise UserError(f"cannot write: the folder {folder} is read-only", file=path)
+    if suffixes and Path(path).suffix not in suffixes:
+        raise UserError(f"the name of a profile ends in {' or '.join(suffixes)}", file=path)
 
 
 def deliver(text: str, path: str | None) -> None:

@@ -85,7 +85,7 @@ def _holds_measurements(path: Path) -> bool:
     try:
         return kind_of(path) != "runs" or bool(import_file(path))
     except SimError as problem:
-        sys.stderr.write(f"left out: {problem}\n")
+        sys.stderr.write(f"left out: {str(problem).partition('; known: ')[0]}\n")
         return False
 
 

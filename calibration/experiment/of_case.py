@@ -8,7 +8,7 @@ from typing import Any
 
 from calibration.cases.disaggregated import engine_case, is_disaggregated
 from calibration.cases.names import model_name
-from calibration.cases.not_modelled import NotModelledError
+from calibration.cases.not_modelled import IF_KNOWN, NotModelledError
 from calibration.cases.serving import ServingCase
 from calibration.experiment.deployment import deployment
 from calibration.experiment.draft import OPEN_LOOP_REQUESTS, Draft
@@ -23,11 +23,9 @@ from sim.profiles.model import Model
 from sim.simulate import ReadyPool, ready_pools
 from sim.yamlfile import Document
 
-__all__ = ["IF_KNOWN", "Prepared", "experiment_of_case", "prepared_to_fit"]
+__all__ = ["Prepared", "experiment_of_case", "prepared_to_fit"]
 
 _ROOMIER = 0.95
-IF_KNOWN = "; if you know: "
-"""Parts what a case does not state from the options of the command line that say it."""
 _EXAMPLES = {"model": "NAME", "engine": "vllm", "gpu": "H100-SXM-80GB", "tp": "N"}
 
 

@@ -16,7 +16,7 @@ from calibration.cases.of_files import nothing_matches, serving_cases_of, steps_
 from calibration.cases.serving import ServingCase
 from calibration.fitting.fitted import MOST_EVALUATIONS, fit_constants, likeliest
 from calibration.fitting.outcome import Outcome, Row, Taken
-from calibration.fitting.points import Measured, log_errors, points_of
+from calibration.fitting.points import METRICS, Measured, log_errors, points_of
 from calibration.fitting.priors import Prior, about, priors_for
 from calibration.fitting.problem import Problem
 from calibration.fitting.step_points import StepPoint, step_points
@@ -30,9 +30,11 @@ from sim.profiles.library import load_calibrated_engine
 __all__ = ["fit", "fit_cases", "fit_points"]
 
 OnProgress = Callable[[int, int], None]
-"""Takes the rounds of simulations that are done, and how many there are at most."""
+"""Takes the rounds of simulations that are done, and how many are usual; where there are more, it stays at these."""
 _FEWEST = 3
 """Runs or steps below which nothing is fitted: with two there is none to spare for what one of them has alone."""
+_NO_LATENCY = "no mean or median latency was measured, which a fit goes by"
+_USUAL_SEARCHES = 2
 _HELD_OUT = 5
 """One run in so many is kept back."""
 
@@ -70,7 +72,8 @@ def fit_cases(
     if most < _FEWEST:
         raise UserError(f"a fit takes {_FEWEST} runs or more", file="--most")
     cases = list(cases)
-    simulated, refused = points_of(cases)
+    simulated, refused = points_of(case for case in cases if not METRICS.keys().isdisjoint(case.measured))
+    refused |= {case.name: _NO_LATENCY for case in cases if METRICS.keys().isdisjoint(case.measured)}
     steps = list(_steps_of(traces, refused))
     if len(simulated) + len(steps) < _FEWEST:
         raise _too_few(len(simulated), refused)
@@ -89,6 +92,7 @@ def fit_cases(
         repeats=sum(point.runs - 1 for point in simulated),
         undrawn=len(simulated) - len(drawn),
         doubts=[doubt for point in points for doubt in point.case.doubts],
+        accelerators=Counter(point.setup.hardware.name for point in points),
     )
     return replace(outcome, taken=taken)
 
@@ -136,18 +140,18 @@ def fit_points(
 ) -> Outcome:
     """Fit to four in five of *points*, with host time behind the GPU's and added to it; the better one counts.
 
-    Without *priors*, those of the engine's version hold. Residuals and slopes are evaluated *most_evaluations* times at
-    most.
+    Without *priors*, those of the engine's version hold. Residuals are evaluated *most_evaluations* times at most in
+    each search.
     """
     ordered = sorted(points, key=lambda point: hashlib.sha256(point.case.name.encode()).hexdigest())
     held_out = ordered[_HELD_OUT - 1 :: _HELD_OUT]
     used = [point for index, point in enumerate(ordered) if index % _HELD_OUT != _HELD_OUT - 1]
     shipped = shipped or EngineConstants(constants={}, fit=Fit(source="the engine's profile"))
     priors = priors or about(priors_for(used[0].setup.version), shipped)
-    rounds = itertools.count(1)
+    rounds, usual = itertools.count(1), _USUAL_SEARCHES * (most_evaluations + 1) * len(overlaps)
 
     def simulated() -> None:
-        on_progress(next(rounds), (2 * most_evaluations + 1) * len(overlaps))
+        on_progress(min(next(rounds), usual), usual)
 
     problems = [Problem(used, priors, overlapped, simulated) for overlapped in overlaps]
     tried = [fit_constants(problem, source, most_evaluations, near) for problem in problems]

@@ -56,6 +56,8 @@ class Taken:
         Loads beyond the most that are fitted.
     doubts
         What does not add up in runs that were taken all the same.
+    accelerators
+        Those that they ran on, and how many there are of each.
     """
 
     given: int = 0
@@ -64,6 +66,7 @@ class Taken:
     repeats: int = 0
     undrawn: int = 0
     doubts: Sequence[Flag] = ()
+    accelerators: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,10 @@ from sim.profiles.calibrated_engine import ConstantName, EngineConstants
 
 __all__ = ["Problem"]
 
-_STEP = 0.1  # of the prior's standard deviation: smaller steps would differentiate the grain of scheduling
+_STEP = 0.5
+"""Of the prior's standard deviation, for slopes. Those over short steps follow the grain of scheduling, which leads
+searches astray and looks like knowledge."""
+_OF_WHAT_IS_ADDED = 0.1  # needs no simulation, and so has no grain
 
 
 @dataclass(slots=True)
@@ -27,6 +30,7 @@ class Problem:
     overlapped: bool | None = None
     on_simulated: Callable[[], None] = lambda: None
     """Called after each round of simulations; what it raises ends the fit."""
+    _known: dict[bytes, list[Latencies]] = field(default_factory=dict, repr=False)
 
     def constants(self, place: Floats) -> EngineConstants:
         """Return the constants at *place*: how many standard deviations each is from its prior mean."""
@@ -59,19 +63,26 @@ class Problem:
 
     def residual(self, place: Floats) -> Floats:
         """Return the tamed log errors of all points at *place*, and *place* itself: the normal priors."""
-        return self._residual(self.simulated([place])[0], place)
+        return self._residual(self._at(place), place)
 
-    def jacobian(self, place: Floats, step: float = _STEP) -> Floats:
-        """Return the forward differences of `residual` over *step* where it is simulated, inward where a bound is near.
+    def _at(self, place: Floats) -> list[Latencies]:
+        """Return the predicted latencies of every point at *place*, simulated once."""
+        key = place.tobytes()
+        if key not in self._known:
+            self._known[key] = self.simulated([place])[0]
+        return self._known[key]
+
+    def jacobian(self, place: Floats) -> Floats:
+        """Return the forward differences of `residual`, inward where a bound is near.
 
         A request delay and a stream lag add to the time to the first token and change next to nothing else, so that
         they need no simulation of their own.
         """
         _, high = self.bounds()
-        widths = np.array([_STEP if prior.name in _ADDED else step for prior in self.priors])
+        widths = np.array([_OF_WHAT_IS_ADDED if prior.name in _ADDED else _STEP for prior in self.priors])
         steps = np.diag(np.where(place + widths > high, -widths, widths))
         differenced = [index for index, prior in enumerate(self.priors) if prior.name not in _ADDED]
-        base, *moved = self.simulated([place, *(place + steps[index] for index in differenced)])
+        base, moved = self._at(place), self.simulated([place + steps[index] for index in differenced])
         after = dict(zip(differenced, moved, strict=True))
         shift = self.values(place + steps.sum(axis=0)) - self.values(place)
         columns = []

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from calibration.cases.of_run import case_of_run, with_assumptions
+from calibration.cases.of_files import serving_cases_of
+from calibration.cases.of_run import with_assumptions
 from calibration.cases.serving import ServingCase, read_serving_cases
 from calibration.fitting import fit
 from calibration.fitting.outcome import Outcome
 from calibration.importers import import_file
-from calibration.runs import Run
 from calibration.suspicion import suspicions
 from calibration.table import FlaggedRun
 from calibration.validation.serving import predict
@@ -26,7 +26,7 @@ __all__ = ["ASSUMED", "Compared", "Imported", "compare_cases", "fit_cases", "imp
 ASSUMED = ("gpu", "model", "tp", "engine", "engine_version")
 """Columns that benchmark tools tend to leave out."""
 _NAMES = ("gpu", "model", "engine")
-_MOST_RUNS = 40
+_MOST_RUNS = 60
 _EXAMPLE = "vllm_sharegpt_h100_pcie_rtx4090.csv"
 _EXAMPLE_RUNS = 20
 
@@ -60,17 +60,14 @@ def imported(files: Iterable[Path], assumed: Mapping[str, str]) -> Imported:
             found.problems.append(plain(problem))
             continue
         found.runs += [(run, suspicions(run)) for run in runs]
-        found.cases += with_assumptions(_cases(runs), assumed)
+        found.cases += with_assumptions(map(_guarded, serving_cases_of(path, None, {}, {})), assumed)
     return found
 
 
-def _cases(runs: Iterable[Run]) -> Iterator[ServingCase]:
-    """Yield *runs* as cases; a model that is a path on somebody's machine counts as unknown, and is never opened."""
-    for number, run in enumerate(runs):
-        if run.steps is None:
-            row = case_of_run(run, number).row
-            named = {name: cell for name, cell in row.items() if name not in _NAMES or is_profile_name(cell)}
-            yield ServingCase({**named, "case_id": Path(row["case_id"]).name})
+def _guarded(case: ServingCase) -> ServingCase:
+    """Return *case*; a model that is a path on somebody's machine counts as unknown, and is never opened."""
+    named = {name: cell for name, cell in case.row.items() if name not in _NAMES or is_profile_name(cell)}
+    return replace(case, row={**named, "case_id": Path(case.name).name})
 
 
 def shipped_example() -> list[ServingCase]:
@@ -79,12 +76,13 @@ def shipped_example() -> list[ServingCase]:
 
 
 class Compared(NamedTuple):
-    """One run: what was measured and what is predicted, by metric; or why it is not predicted."""
+    """One run: what was measured and what is predicted, by metric, or why it is not; and what was assumed of it."""
 
     name: str
     measured: Mapping[str, float]
     predicted: Mapping[str, float]
     skipped: str | None
+    assumed: Sequence[str] = ()
 
     def error_pct(self, metric: str) -> float | None:
         """Return how far the prediction is off, in per cent of the measured value; None where one of them lacks."""
@@ -99,10 +97,11 @@ def compare_cases(cases: Sequence[ServingCase], on_progress: OnProgress) -> list
     for place, case in enumerate(cases):
         on_progress(place, len(cases))
         answer = predict(case)
-        found.append(Compared(case.name, case.measured, answer["predicted"], answer["skipped"]))
+        parts = (answer["predicted"], answer["skipped"], answer["assumed"])
+        found.append(Compared(case.name, case.measured, *parts))
     return found
 
 
 def fit_cases(cases: Iterable[ServingCase], source: str, on_progress: OnProgress) -> Outcome:
-    """Fit the engine's constants to at most 40 of *cases*; raise a `UserError` where they cannot tell them."""
+    """Fit as the command does by itself, to at most 60 of *cases*; raise a `UserError` where they cannot tell."""
     return fit.fit_cases(cases, source, _MOST_RUNS, on_progress=on_progress)

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 from statistics import median
 
 import streamlit as st
 
+from calibration.assumptions import assumed_in_short
+from calibration.cases.not_modelled import IF_KNOWN
 from calibration.cases.serving import ServingCase
-from calibration.experiment.of_case import IF_KNOWN
-from calibration.fitting.outcome import Outcome
 from calibration.table import FlaggedRun
+from calibration.validation.summary import error_statistics
 from calibration.web.cases import ASSUMED, Compared, Imported, compare_cases, fit_cases, imported, shipped_example
-from calibration.web.charts import correlation_heat, fit_scatter, prediction_scatter, residual_chart
+from calibration.web.charts import prediction_scatter, said_of
+from calibration.web.fitted import draw_fit
 from sim.errors import SimError
 from sim.profiles.folders import names
 from sim.ui.charts.style import CONFIG
-from sim.ui.example import CHAT_70B
 from sim.ui.results import Kept
-from sim.ui.session import show_in_url, state_of, uploads
+from sim.ui.session import show_in_url, uploads
 from sim.ui.text import plainly, told
 from sim.ui.waiting import result_of
 
 __all__ = ["draw"]
 
 _MOST_MB = 20
+_FEW = 5
+_ROW_PX = 35
 _METRICS = ("ttft_mean_ms", "tpot_mean_ms", "e2e_mean_ms")
 _work = Kept()
 
@@ -48,6 +53,9 @@ def draw() -> None:
     _headline(found, own=bool(files))
     if found.runs:
         _flags(found.runs)
+    if not found.cases:
+        st.info("These files hold iterations of an engine: `python -m calibration validate` and `fit` take them.")
+        return
     _rows(found.cases)
     _predictions(found.cases)
     _fit(found.cases, ", ".join(path.name for path in files) or "measurements that come along")
@@ -120,12 +128,9 @@ def _said_of_files(runs: int, flagged: int) -> str:
 
 
 def _flags(runs: Sequence[FlaggedRun]) -> None:
-    seen: dict[str, int] = {}
-    for _, flags in runs:
-        for flag in flags:
-            seen[f"{flag.check}: {flag.text}"] = seen.get(f"{flag.check}: {flag.text}", 0) + 1
+    seen = Counter(f"{Path(run.file).name}: {flag.check}: {flag.text}" for run, flags in runs for flag in flags)
     if seen:
-        with st.expander(f"What does not add up ({sum(seen.values())})"):
+        with st.expander(f"What does not add up ({seen.total()})"):
             for text, count in seen.items():
                 st.markdown(f"- {plainly(text)}{f' (and {count - 1} more)' if count > 1 else ''}")
 
@@ -139,7 +144,7 @@ def _rows(cases: Sequence[ServingCase]) -> None:
     st.dataframe(
         table,
         hide_index=True,
-        height=220,
+        height=min(220, _ROW_PX * (len(cases) + 1) + 3),
         column_config={name: st.column_config.TextColumn(width=width) for name, width in widths.items()},
         alt="Runs as they were read, one a row; empty cells are unknown",
     )
@@ -162,30 +167,62 @@ def _predictions(cases: list[ServingCase]) -> None:
     runs = result_of(job, _work, "Simulating the runs")
     if runs is None:
         return
-    skipped = [run.skipped for run in runs if run.skipped]
+    skipped = Counter(run.skipped.partition(IF_KNOWN)[0] for run in runs if run.skipped)
     if skipped:
-        reason = told(SimError(skipped[0].partition(IF_KNOWN)[0]))
-        st.warning(f"{len(skipped)} of {len(runs)} runs cannot be simulated: {reason}.")
-    if len(skipped) == len(runs):
+        _refused(skipped, len(runs))
+    if skipped.total() == len(runs):
         st.info("Say on the left what the files do not, such as the GPU.")
         return
+    predicted = [run for run in runs if not run.skipped]
+    if assumed := assumed_in_short([run.assumed for run in predicted]):
+        st.caption(plainly(f"Assumed: {assumed}."))
     with st.container(horizontal=True):
-        for metric, error in _median_errors(runs).items():
+        for metric, errors in _errors(predicted).items():
+            of_all = "mean {mape:.1f} %, bias {bias:+.1f} %, {n} runs".format(**error_statistics(errors))
             st.metric(
-                f"{metric}, median error",
-                f"{error:.1f} %",
+                f"{said_of(metric)}, median error",
+                f"{median(map(abs, errors)):.1f} %",
                 border=True,
                 width=190,
-                help="Half of the runs are off by less.",
+                help=f"Half of the runs are off by less. Of all: {of_all}.",
             )
-    chart = prediction_scatter(runs, _METRICS)
+    chart = prediction_scatter(predicted, _METRICS)
     st.plotly_chart(chart, config=CONFIG, key="predictions", alt="Predicted over measured latencies, one point a run")
+    with st.expander("Each run", expanded=len(predicted) <= _FEW):
+        st.dataframe(_each(predicted), hide_index=True, alt="Measured and predicted latencies of each run")
 
 
-def _median_errors(runs: Sequence[Compared]) -> dict[str, float]:
+def _refused(reasons: Counter[str], runs: int) -> None:
+    """Say how many runs cannot be simulated, and why."""
+    listed = [told(SimError(reason)) for reason in reasons]
+    one = f": {listed[0]}" if len(listed) == 1 else ""
+    st.warning(f"{reasons.total()} of {runs} runs cannot be simulated{one}.")
+    if len(listed) > 1:
+        with st.expander("Why not"):
+            for text, count in zip(listed, reasons.values(), strict=True):
+                st.markdown(f"- {count}: {text}")
+
+
+def _errors(runs: Sequence[Compared]) -> dict[str, list[float]]:
+    """Return the errors of each latency that was measured [%]."""
     errors = {metric: [run.error_pct(metric) for run in runs] for metric in _METRICS}
-    known = {metric: [abs(error) for error in found if error is not None] for metric, found in errors.items()}
-    return {metric.partition("_")[0].upper(): median(found) for metric, found in known.items() if found}
+    known = {metric: [error for error in found if error is not None] for metric, found in errors.items()}
+    return {metric: found for metric, found in known.items() if found}
+
+
+def _each(runs: Sequence[Compared]) -> dict[str, list[str]]:
+    """Return measured, predicted and error of each latency by run."""
+    table = {"run": [run.name for run in runs]}
+    for metric in _errors(runs):
+        name = said_of(metric)
+        table[f"{name} measured [ms]"] = [_figure(run.measured.get(metric)) for run in runs]
+        table[f"{name} predicted [ms]"] = [_figure(run.predicted.get(metric)) for run in runs]
+        table[f"{name} error [%]"] = [_figure(run.error_pct(metric), "+.1f") for run in runs]
+    return table
+
+
+def _figure(value: float | None, shown: str = ",.4g") -> str:
+    return "" if value is None else f"{value:{shown}}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 
 def _fit(cases: list[ServingCase], source: str) -> None:
@@ -199,61 +236,4 @@ def _fit(cases: list[ServingCase], source: str) -> None:
     job = _work.ask(key, lambda on_progress: fit_cases(cases, source, on_progress))
     outcome = result_of(job, _work, "Fitting, at most so many rounds of simulations")
     if outcome is not None:
-        _fitted(outcome)
-
-
-def _fitted(outcome: Outcome) -> None:
-    fitted = outcome.fitted
-    st.markdown(f"{outcome.engine}: {len(outcome.used)} runs fitted, {len(outcome.held_out)} kept back.")
-    left, right = st.columns(2, gap="medium")
-    with left:
-        st.dataframe(
-            {
-                "constant": [prior.name for prior in outcome.priors],
-                "value": [f"{fitted.constants.constants[prior.name].value:.4g}" for prior in outcome.priors],
-                "± standard error": [
-                    f"{fitted.constants.constants[prior.name].stderr or 0:.2g}" for prior in outcome.priors
-                ],
-                "told by the runs": ["no" if prior.name in fitted.unknown else "yes" for prior in outcome.priors],
-            },
-            hide_index=True,
-            alt="Fitted constants with standard errors",
-        )
-        groups = {"as shipped": outcome.before, "fitted": outcome.on_used, "kept back": outcome.on_held_out}
-        st.dataframe(
-            {
-                "mean error [%]": list(groups),
-                **{metric: [_mape(group.get(metric)) for group in groups.values()] for metric in outcome.metrics},
-            },
-            hide_index=True,
-            alt="Mean absolute error in per cent: as shipped, on the runs that were fitted, on those kept back",
-        )
-    with right:
-        st.plotly_chart(fit_scatter(outcome), config=CONFIG, key="fit", alt="Predicted over measured after the fit")
-    left, right = st.columns(2, gap="medium")
-    with left:
-        st.markdown("**Residuals**")
-        st.plotly_chart(residual_chart(outcome), config=CONFIG, key="residuals", alt="Error of every run in per cent")
-    with right:
-        st.markdown("**Correlations**")
-        chart = correlation_heat(outcome)
-        st.plotly_chart(chart, config=CONFIG, key="correlations", alt="Correlations of the fitted constants")
-    _take(outcome)
-
-
-def _mape(found: Mapping[str, float] | None) -> str:
-    return "" if found is None else f"{found['mape']:.1f}"
-
-
-def _take(outcome: Outcome) -> None:
-    name = f"my-{outcome.engine}"
-    text = outcome.as_yaml(name)
-    with st.container(horizontal=True):
-        st.download_button(
-            "Constants (YAML)", text, f"{name}.yaml", "application/yaml", icon=":material/download:", on_click="ignore"
-        )
-        if st.button("Use them in Explore", icon=":material/play_arrow:"):
-            path = uploads().add(f"{name}.yaml", text.encode(), "constants")
-            state_of("explore", CHAT_70B).set("engine.calibration", path.name)
-            st.success(f"Explore now runs with `engine.calibration: {path.name}`.")
-    st.caption("Put the file into `profiles/calibrated/engines/`, or beside the experiment that names it.")
+        draw_fit(outcome)

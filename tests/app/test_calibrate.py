@@ -8,6 +8,7 @@ import pytest
 from conftest import SHARED
 from pages import opened, settled
 
+from calibration.__main__ import main
 from calibration.validation.validate import SHIPPED
 
 OUTPUTS = SHARED / "data" / "bench_outputs"
@@ -83,8 +84,11 @@ def test_constants_are_fitted_to_uploaded_runs_and_used_in_explore():
     page = _upload(opened(page="calibrate"), ("mine.csv", "\n".join([header, *chosen]).encode()))
     next(button for button in page.button if button.label == "Fit").click()
     settled(page.run())
-    constants = page.dataframe[1].value
+    constants = next(table.value for table in page.dataframe if "constant" in table.value)
     assert "host_per_iteration_s" in set(constants["constant"])
+    said = [line.value for line in page.markdown]
+    assert "vllm: 3 runs fitted, 0 kept back" in said
+    assert any(line.startswith("assumed: lengths are lognormal about the stated means in 3 of 3 runs") for line in said)
     assert len(page.get("plotly_chart")) == 4
     next(button for button in page.button if button.label == "Use them in Explore").click()
     assert page.run().success[0].value == "Explore now runs with `engine.calibration: my-vllm.yaml`."
@@ -92,3 +96,30 @@ def test_constants_are_fitted_to_uploaded_runs_and_used_in_explore():
     settled(page.run())
     assert "calibration: my-vllm.yaml" in page.text_area[0].value
     assert page.metric[0].value == "8"
+
+
+def test_the_page_predicts_what_the_command_does_and_says_what_was_assumed(tmp_path, capsys):
+    header, *rows = (SHIPPED / "vllm_sharegpt_h100_pcie_rtx4090.csv").read_text().splitlines()
+    chosen = [row for row in rows if "H100-PCIe" in row and "Llama-8B" in row][:2]
+    wrong = chosen[0].replace("H100-PCIe-80GB", "H1"), chosen[0].replace("Llama-8B", "No-1B")
+    text = "\n".join([header, *chosen, *wrong])
+    page = _upload(opened(page="calibrate"), ("mine.csv", text.encode()))
+    (tmp_path / "mine.csv").write_text(text)
+    assert main(["validate", str(tmp_path / "mine.csv"), "--format", "json"]) == 0
+    cases = [case for case in json.loads(capsys.readouterr().out)["cases"] if case["skipped"] is None]
+    each = page.dataframe[1].value
+    assert list(each["run"]) == [case["case_id"] for case in cases]
+    for column, key in (("TPOT predicted [ms]", "predicted"), ("TPOT measured [ms]", "measured")):
+        shown = [float(cell.replace(",", "")) for cell in each[column]]
+        assert shown == pytest.approx([case[key]["tpot_mean_ms"] for case in cases], rel=1e-3)
+    assert page.caption[0].value.startswith("Assumed: lengths are lognormal about the stated means in 2 of 2 runs; ")
+    assert page.warning[0].value == "2 of 4 runs cannot be simulated."
+    reasons = [line.value for line in page.markdown if line.value.startswith("- 1: no ")]
+    assert [reason[:14] for reason in reasons] == ["- 1: no hardwa", "- 1: no model "]
+
+
+@pytest.mark.shared
+def test_a_flag_names_its_file():
+    name = "vllm_old_detailed_l40s_8b_fp8_c32.json"
+    page = _upload(opened(page="calibrate"), (name, (OUTPUTS / name).read_bytes()))
+    assert page.markdown[0].value.startswith(f"- {name}: few_requests: 100 requests")

@@ -15,4 +15,5 @@ def test_texts_that_differ_in_numbers_are_one_thing():
 
 
 def test_nothing_assumed_is_nothing_said():
-    assert assumed_in_short([[], []]) == assumed_in_short([]) == ""
+    assert assumed_in_short([[], []]) == assumed_in_short([]) == assumed_in_short([[]]) == ""
+    assert assumed_in_short([["Poisson arrivals", "weights"]]) == "Poisson arrivals; weights"

@@ -165,9 +165,9 @@ def test_kernels_that_nobody_timed_may_be_ten_times_as_slow():
 @pytest.mark.parametrize(
     ("cases", "message"),
     [
-        ([case("a", 128, 8, 1)], "1 run can be fitted, at least 3 at different loads are needed"),
+        ([case("a", 128, 8, 1, tpot_mean_ms="8")], "1 run can be fitted, at least 3 at different loads are needed"),
         (
-            [case("a", 128, 8, 1, gpu="H1")],
+            [case("a", 128, 8, 1, gpu="H1", tpot_mean_ms="8")],
             "0 runs can be fitted, at least 3 at different loads are needed: no hardware profile for 'H1'; write one",
         ),
     ],
@@ -185,7 +185,7 @@ def test_a_report_says_what_was_left_out_repeated_and_assumed():
     loads = [case(f"run {users}", 256, 24, users, weight_dtype="", ttft_mean_ms="30") for users in (1, 2, 16)]
     tpots = [ServingCase({**each.row, "tpot_mean_ms": "8"}) for each in loads]
     again = ServingCase({**tpots[-1].row, "case_id": "again", "tpot_mean_ms": "18"})
-    outcome = fit_cases([*tpots, again, case("other", 256, 24, 4, gpu="H1")], "synthetic", 60)
+    outcome = fit_cases([*tpots, again, case("other", 256, 24, 4, gpu="H1", tpot_mean_ms="8")], "synthetic", 60)
     lines = report.fit(outcome).splitlines()
     assert lines[0] == "vllm: 3 runs fitted, 0 kept back"
     assert lines[1] == "1 more repeats the load of another: the mean is fitted"
@@ -195,3 +195,16 @@ def test_a_report_says_what_was_left_out_repeated_and_assumed():
     assert sorted(measured) == pytest.approx([8.0, 12.0])
     assert report.fit_html(outcome).count("assumed: weights") == 1
     assert [name for name, *_ in outcome.residual_rows()][:3] == ["concurrency 1", "concurrency 2", "concurrency 16"]
+
+
+def test_runs_of_throughput_alone_are_not_fitted():
+    cases = [case(f"run {users}", 256, 24, users, output_tok_s="500") for users in (1, 2, 4)]
+    with pytest.raises(UserError, match="0 runs can be fitted.*: no mean or median latency was measured"):
+        fit_cases(cases, "synthetic", 60)
+
+
+def test_runs_on_several_accelerators_are_told():
+    gpus = ("H100-SXM-80GB", "H100-SXM-80GB", "L40S")
+    cases = [case(f"run {users}", 64, 8, users, gpu=gpu, tpot_mean_ms="9") for users, gpu in enumerate(gpus, 1)]
+    lines = report.fit(fit_cases(cases, "synthetic", 60)).splitlines()
+    assert lines[1].startswith("runs on several accelerators (H100-SXM-80GB 2, L40S 1) share one set of constants")

@@ -105,3 +105,25 @@ def test_a_number_of_cases_is_one_at_least(file, capsys):
         main(["validate", file, "--limit", "-1"])
     assert end.value.code == 2
     assert "'-1' is no number of cases, at least 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("there/fit.yaml", "cannot write: there is no folder"),
+        ("folder.yaml", "cannot write: it is a folder"),
+        ("fit.html", "the name of a profile ends in .yaml or .yml"),
+    ],
+)
+def test_where_a_fit_cannot_be_written_nothing_is_computed(output, message, file, tmp_path, capsys):
+    (tmp_path / "folder.yaml").mkdir()
+    assert message in refusal(capsys, "fit", file, "-o", str(tmp_path / output))
+
+
+def test_a_model_that_is_a_place_on_the_server_is_said_by_assume(tmp_path, capsys):
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(RUN | {"model_id": "/models/llama"}))
+    assert main(["validate", str(path), *SERVER]) == 0
+    assert "'/models/llama' is where a model lay, not which one it is; if you know: --assume" in capsys.readouterr().out
+    assert main(["validate", str(path), *SERVER, "--assume", f"model={RUN['model_id']}"]) == 0
+    assert f"run.json#0: {RUN['model_id']} on H100-SXM-80GB, vllm\n" in capsys.readouterr().out
