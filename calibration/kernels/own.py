@@ -44,7 +44,7 @@ _SHAPES = {
 }  # fmt: skip
 """Column of a row to what the problems of `calibration.kernels` call it."""
 _KEPT = {
-    "decode": ("wide", "head_s"),
+    "decode": ("wide", "head_s", "walk_s", "ramp", "ramp_s"),
     "prefill": ("memory", "exponent", "edge", "wide", "resident_share", "resident_time"),
     "experts": ("depth", "expert_s", "spread_s", "routing_s"),
 }
@@ -137,7 +137,7 @@ def _problem(base: HardwareCalibration, hardware: Hardware, operation: str, key:
         return replace(problem, free={**problem.free, "quantise": Free(kept, kept, kept)})
     makers = {
         "decode": lambda: problems.decode(hardware, key, wide=False),
-        "prefill": lambda: problems.prefill(hardware, wide=False),
+        "prefill": lambda: problems.prefill(hardware, key, wide=False),
         "experts": lambda: problems.experts(hardware, key, alpha=None, spread=False),
         "all_reduce": lambda: problems.all_reduce(hardware, key),
     }

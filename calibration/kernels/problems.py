@@ -51,7 +51,10 @@ _ROOFLINE = {
     "launch_s": Free(8e-6, 1e-7, 3e-4),
 }
 _FIXED_ZERO, _FIXED_ONE = Free(0.0, 0.0, 0.0), Free(1.0, 1.0, 1.0)
+_NOTHING = Free(1e-3, 1e-3, 1e-3)
 _WIDE = Free(1.1, 0.3, 5.0)
+_DECODES_BY_COMPUTE = ("Arc-Pro-B60",)
+"""Where, over 8 bits, 16 query heads a KV head take a third longer than 8; elsewhere memory is slower in all rows."""
 _RESIDENT_SHARPNESS, _OVERFLOWING = 16, 1e6
 _CACHE_BYTES = 126 * 2**20
 """Assumed where a profile has no last-level cache; the share of it is fitted anyway."""
@@ -84,13 +87,18 @@ def gemm(hardware: Hardware, dtype: str) -> Problem:
     return Problem(GemmConstants, free, predict)
 
 
-def decode(hardware: Hardware, kv: str, *, wide: bool) -> Problem:
-    """Return the problem of grouped decode attention; its compute cannot be told from these tables.
+def decode(hardware: Hardware, kv: str, *, wide: bool, ramp: bool = False) -> Problem:
+    """Return the problem of grouped decode attention; its compute cannot be told from most tables.
 
-    Without shapes of *wide* heads nothing is known of what they cost.
+    Without shapes of *wide* heads nothing is known of what they cost. With *ramp* kernels may reach their full rate
+    late, which cannot be told from what a cache holds.
     """
-    free = _decode_free(compute=Free(0.5, 0.5, 0.5))
+    bound = hardware.name in _DECODES_BY_COMPUTE and kv == "fp8"
+    free = _decode_free(compute=Free(0.5, 0.02, 1.5) if bound else Free(0.5, 0.5, 0.5))
     free |= {"wide": _WIDE if wide else _FIXED_ONE, "head_s": Free(1e-8, 1e-11, 1e-6)}
+    if ramp:
+        free |= {"ramp": Free(0.6, 1e-3, 5.0), "ramp_s": Free(1e-5, 1e-8, 1e-4)}
+        free |= {"memory": Free(0.8, 0.05, 1.0), "resident_share": _NOTHING, "resident_memory": _FIXED_ONE}
 
     def predict(constants: DecodeConstants, shapes: pd.DataFrame) -> Seconds:
         width = 2 * _floats(shapes.head_dim)
@@ -131,14 +139,16 @@ def latent_decode(hardware: Hardware, kv: str) -> Problem:
     return Problem(DecodeConstants, free, predict)
 
 
-def prefill(hardware: Hardware, *, wide: bool) -> Problem:
-    """Return the problem of grouped prefill attention.
+def prefill(hardware: Hardware, kv: str, *, wide: bool) -> Problem:
+    """Return the problem of grouped prefill attention, whose products over 8 bits may be twice as fast as the peak.
 
     Without shapes of *wide* heads nothing is known of what they cost. The bytes it reads bound it only beside slow
     memory, where a large cache holds those of small shapes.
     """
     own = {"exponent": Free(64.0, 0.1, 512.0), "edge": Free(32.0, 0.1, 256.0), "wide": _WIDE if wide else _FIXED_ONE}
     free = _prefill_free() | own
+    if kv == "fp8":
+        free |= {"compute": Free(0.6, 0.02, 2.0)}
     if has_large_cache(hardware):
         resident = {"resident_share": Free(0.7, 0.1, 2.0), "resident_time": Free(0.4, 0.01, 1.0)}
         free |= {"memory": Free(0.8, 0.1, 1.1), **resident}
@@ -229,6 +239,9 @@ def _decode_free(compute: Free) -> dict[str, Free]:
         "launch_s": Free(1e-5, 1e-6, 2e-4),
         "resident_share": Free(0.5, 0.1, 2.0),
         "resident_memory": Free(2.0, 0.3, 10.0),
+        "walk_s": Free(1e-10, 1e-15, 1e-6),
+        "ramp": _FIXED_ZERO,
+        "ramp_s": _FIXED_ZERO,
     }
 
 
@@ -237,7 +250,7 @@ def _prefill_free() -> dict[str, Free]:
         "compute": Free(0.6, 0.02, 1.5),
         "memory": Free(0.9, 0.9, 0.9),
         "depth": Free(1.0, 0.01, 20.0),
-        "tile_s": Free(3e-7, 1e-9, 2e-5),
+        "tile_s": Free(3e-7, 1e-9, 1e-3),
         "sharpness": Free(2.0, 0.7, 12.0),
         "launch_s": Free(1e-5, 1e-6, 2e-4),
         "write": Free(1.0, 1e-3, 40.0),

@@ -128,9 +128,10 @@ def _attentions(folder: Path, system: str, hardware: Hardware) -> Iterator[Task]
         for suffix, engines in (("", _VLLM), ("@tensorrt-llm", _TRTLLM)):
             key = f"{kv}{suffix}"
             decoding = tables.decode(folder, system, dtype, engines, hardware)
-            yield Task("decode", key, problems.decode(hardware, kv, wide=_has_wide(decoding)), decoding)
+            ramp = engines == _TRTLLM and hardware.name in tables.RAMPING
+            yield Task("decode", key, problems.decode(hardware, kv, wide=_has_wide(decoding), ramp=ramp), decoding)
             prefilling = tables.prefill(folder, system, dtype, engines)
-            yield Task("prefill", key, problems.prefill(hardware, wide=_has_wide(prefilling)), prefilling)
+            yield Task("prefill", key, problems.prefill(hardware, kv, wide=_has_wide(prefilling)), prefilling)
         decoding = tables.latent_decode(folder, system, dtype, _TRTLLM)
         yield Task("latent_decode", kv, problems.latent_decode(hardware, kv), decoding)
         prefilling = tables.latent_prefill(folder, system, dtype, _TRTLLM)

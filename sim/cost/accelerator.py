@@ -108,6 +108,9 @@ class Accelerator:
             tile_s=constants.tile_s.value / self.processors,
             launch_s=self._launch(constants.launch_s.value),
             head_s=constants.head_s.value / self.processors,
+            walk_s=constants.walk_s.value,
+            ramp=constants.ramp.value,
+            ramp_s=constants.ramp_s.value / self.factors.memory,
         )
 
     def prefill(self, kv: str, head_dim: int = 0, *, latent: bool = False) -> PrefillRates:

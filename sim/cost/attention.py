@@ -19,7 +19,9 @@ class DecodeAttention:
     """One new token of each sequence over its context.
 
     ``attended tokens * max(FLOPs/rate, bytes/bandwidth) + sequences * (KV heads * tile + heads * head) + launch``, the
-    maximum softened: linear in the context, which gives decode iterations a closed form.
+    maximum softened, and the way along the mean sequence. Kernels that reach their full rate late lose *ramp* of the
+    first term, until *ramp_s* is lost. So the time is made of one line in the context or two, which gives decode
+    iterations a closed form.
 
     Attributes
     ----------
@@ -52,12 +54,23 @@ class DecodeAttention:
         """Time that each sequence takes whatever its context [s]."""
         return self.kv_heads * self.rates.tile_s + self.heads * self.rates.head_s
 
+    @property
+    def full_rate_since(self) -> float:
+        """Tokens attended from which on the kernel reads at its full rate."""
+        return self.rates.ramp_s / (self.rates.ramp * self.seconds_per_token) if self.rates.ramp else 0.0
+
     def demand(self, work: Work) -> Demand:
         """Return what it asks for."""
         everything = self.window is None
         attended_tokens = work.decode_context_tokens if everything else work.decode_window_tokens[self.window or 0]
-        fixed_s = self.rates.launch_s + work.decodes * self.seconds_per_sequence
-        return self._attention(attended_tokens)._replace(fixed_s=fixed_s)
+        rates, read = self.rates, self._attention(attended_tokens)
+        walk_s = rates.walk_s * attended_tokens / work.decodes
+        fixed_s = rates.launch_s + work.decodes * self.seconds_per_sequence + walk_s
+        return read._replace(fixed_s=fixed_s + self.lost_s(read.overlapped_s))
+
+    def lost_s(self, read_s: float) -> float:
+        """Return what is lost by reading, for *read_s* at the full rate, before the kernel reaches it [s]."""
+        return _lesser(self.rates.ramp * read_s, self.rates.ramp_s)
 
     def _attention(self, attended_tokens: float) -> Demand:
         return Demand(
@@ -65,6 +78,11 @@ class DecodeAttention:
             memory_s=attended_tokens * self.bytes_per_token / self.rates.bytes_per_s,
             sharpness=8.0,
         )
+
+
+def _lesser(first: float, second: float) -> float:
+    """Return the lesser of two numbers, or of each pair of two arrays."""
+    return (first + second - abs(first - second)) / 2
 
 
 def attended(chunk: Chunk, window: int | None) -> float:

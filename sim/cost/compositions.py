@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sim.batch import Batch, Chunk
 
 if TYPE_CHECKING:
+    from sim.cost.attending import Attending
     from sim.cost.step import RooflineStep
 
 __all__ = ["Composition", "Compositions"]
@@ -23,17 +24,17 @@ class Composition(NamedTuple):
 
     Attributes
     ----------
-    gpu_s, context
-        As `RooflineStep.gpu_s` without the time of the context.
+    gpu_s
+        As `RooflineStep.gpu_s` without the time of the context, which is that of *attending*.
     growth_s
-        What the next iteration takes longer, with no decode below a window.
+        What the next iteration takes longer, with no decode below a window; None where it depends on the context.
     hidden_s, shown_s
         As `Host.seconds`, without masks.
     """
 
     gpu_s: float
-    context: float
-    growth_s: float
+    attending: Attending
+    growth_s: float | None
     hidden_s: float
     shown_s: float
 
@@ -48,9 +49,9 @@ class Compositions(dict[Parts, Composition]):
     def __missing__(self, parts: Parts) -> Composition:
         step, (chunks, decodes, tokens_each, sampled) = self._step, parts
         batch = Batch(chunks, decodes, 0, self._no_window, sampled=sampled, tokens_each=tokens_each)
-        gpu_s, context = step.composed_s(batch)
-        growth_s = context * step.context_s(decodes, self._no_window)
+        gpu_s, attending = step.composed(batch)
+        growth_s = attending.growth(batch, self._no_window).seconds if attending.straight else None
         if len(self) == _MOST:
             self.clear()
-        self[parts] = found = Composition(gpu_s, context, growth_s, *step.host.seconds(batch))
+        self[parts] = found = Composition(gpu_s, attending, growth_s, *step.host.seconds(batch))
         return found

@@ -39,16 +39,18 @@ class Drafting:
     def gpu_s(self, batch: Batch) -> float:
         """Return the time of drafting after *batch* [s]."""
         first, later = self._passes(batch)
-        seconds, _ = self.step.gpu_s(first)
+        seconds = self.step.gpu_s(first)
         if later.decodes and self.positions > 1:
-            seconds += (self.positions - 1) * self.step.gpu_s(later)[0]
+            seconds += (self.positions - 1) * self.step.gpu_s(later)
         return seconds
 
-    def context_s(
-        self, context_tokens: NDArray[np.float64], windows: Sequence[NDArray[np.float64]]
+    def more_s(
+        self, batch: Batch, context_tokens: NDArray[np.int64], windows: Sequence[NDArray[np.int64]]
     ) -> NDArray[np.float64]:
-        """Return the time that so much more context of the decodes takes [s]."""
-        return self.positions * self.step.context_s(context_tokens, self._own(windows))
+        """Return what drafting takes longer than after *batch*, which only decodes, where contexts are these [s]."""
+        drafted, _ = self._passes(batch)
+        attending = self.step.attending(*self.step.pipeline.split(drafted))
+        return self.positions * attending.more_s(drafted, context_tokens, self._own(windows))
 
     def limits(self, batch: Batch) -> dict[str, float]:
         """Return the seconds of `gpu_s` by what bounds the first pass."""

@@ -85,15 +85,15 @@ class Host:
         hidden_s, shown_s = self.seconds(batch)
         return np.asarray(np.maximum(gpu_s, hidden_s) + shown_s)
 
-    def pace(self, batch: Batch, gpu_s: float, growth_s: float) -> Pace:
-        """Return the pace of iterations whose GPU time starts at *gpu_s* and grows by *growth_s*.
+    def pace(self, batch: Batch, gpu_s: float, growth_s: float, iterations: float = math.inf) -> Pace:
+        """Return the pace of *iterations* whose GPU time starts at *gpu_s* and grows by *growth_s*.
 
         Where the host is slower, the pace is flat and ends with the last iteration before the GPU overtakes it.
         """
         hidden_s, shown_s = self.seconds(batch)
         if batch.chunks:
             return pace_once(gpu_s, hidden_s, shown_s)
-        return pace_beside(gpu_s, growth_s, hidden_s, shown_s)
+        return pace_beside(gpu_s, growth_s, hidden_s, shown_s, iterations)
 
 
 def pace_once(gpu_s: float, hidden_s: float, shown_s: float) -> Pace:
@@ -101,12 +101,17 @@ def pace_once(gpu_s: float, hidden_s: float, shown_s: float) -> Pace:
     return Pace((gpu_s if gpu_s >= hidden_s else hidden_s) + shown_s, 0.0, 1)
 
 
-def pace_beside(gpu_s: float, growth_s: float, hidden_s: float, shown_s: float) -> Pace:
-    """Return the pace of iterations beside whose GPU time *hidden_s* passes, and before or after it *shown_s* [s]."""
+def pace_beside(
+    gpu_s: float, growth_s: float, hidden_s: float, shown_s: float, iterations: float = math.inf
+) -> Pace:
+    """Return the pace of iterations beside whose GPU time *hidden_s* passes, and before or after it *shown_s* [s].
+
+    The GPU time grows by *growth_s* for that many *iterations*.
+    """
     if gpu_s >= hidden_s:
-        return Pace(gpu_s + shown_s, growth_s, math.inf)
-    iterations = math.floor((hidden_s - gpu_s) / growth_s) + 1 if growth_s else math.inf
-    return Pace(hidden_s + shown_s, 0.0, iterations)
+        return Pace(gpu_s + shown_s, growth_s, iterations)
+    overtaking = math.floor((hidden_s - gpu_s) / growth_s) + 1 if growth_s else math.inf
+    return Pace(hidden_s + shown_s, 0.0, min(overtaking, iterations))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,22 +14,22 @@ from typing import NamedTuple
 from sim.batch import Batch, Chunk
 from sim.cost.operation import Work
 
-__all__ = ["Pipeline", "Rounds"]
+__all__ = ["ONE_STAGE", "Pipeline", "Rounds"]
 
 
 class Rounds(NamedTuple):
     """How often one iteration takes the time of a microbatch: in all layers, in the head, between two stages.
 
-    *context* is the share of the batch's context that its layers' time counts in all.
+    *share* is that of the batch's context that a microbatch has.
     """
 
     layers: float
     head: int
     transfers: int
-    context: float
+    share: float
 
 
-_ONE_STAGE = Rounds(1.0, 1, 0, 1.0)
+ONE_STAGE = Rounds(1.0, 1, 0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class Pipeline:
     def split(self, batch: Batch) -> tuple[Work, Rounds]:
         """Return the fullest microbatch, and how often one iteration takes its time."""
         if self.stages == 1:
-            return Work.of(batch), _ONE_STAGE
+            return Work.of(batch), ONE_STAGE
         stages, parts = self.stages, max(1, min(self.stages, len(batch.chunks) + batch.decodes))
         if parts < stages:
             return _fullest(batch, parts), Rounds(1.0, 1, stages - 1, 1.0 / parts)
         slowest = -(-self.layers // stages) / self.layers
-        return _fullest(batch, parts), Rounds(stages * slowest, stages, stages, stages * slowest / parts)
+        return _fullest(batch, parts), Rounds(stages * slowest, stages, stages, 1.0 / parts)
 
 
 def _fullest(batch: Batch, parts: int) -> Work:

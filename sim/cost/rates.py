@@ -38,13 +38,20 @@ class GemmRates(NamedTuple):
 
 
 class DecodeRates(NamedTuple):
-    """Decode attention: a tile is one KV head of one sequence [s], spread over all processors, as is a query head."""
+    """Decode attention: a tile is one KV head of one sequence [s], spread over all processors, as is a query head.
+
+    *walk_s* is the way along one token of a sequence on one processor; *ramp* what a byte takes more, as a share, until
+    *ramp_s* is lost by it.
+    """
 
     flops_per_s: float
     bytes_per_s: float
     tile_s: float
     launch_s: float
     head_s: float = 0.0
+    walk_s: float = 0.0
+    ramp: float = 0.0
+    ramp_s: float = 0.0
 
 
 class PrefillRates(NamedTuple):

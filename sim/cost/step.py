@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sim.batch import Batch
+from sim.cost.attending import Attending, attending
 from sim.cost.attention import DecodeAttention, PrefillAttention
 from sim.cost.compositions import Composition, Compositions
 from sim.cost.drafting import Drafting
@@ -18,7 +18,7 @@ from sim.cost.host import Delay, Host, pace_beside, pace_once
 from sim.cost.operation import Operation, OperationTime, Seconds, Work
 from sim.cost.pace import Pace, Rebalances
 from sim.cost.padding import GraphPadding
-from sim.cost.pipeline import Pipeline, Rounds
+from sim.cost.pipeline import ONE_STAGE, Pipeline, Rounds
 from sim.cost.two_batches import TwoBatches
 from sim.cost.uneven_experts import UnevenExperts
 
@@ -82,8 +82,7 @@ class RooflineStep:
     _alone: bool = field(init=False, repr=False)
     _decode_s: float = field(init=False, repr=False)
     _sequence_decode_s: float = field(init=False, repr=False)
-    _context_token_s: float = field(init=False, repr=False)
-    _window_token_s: tuple[float, ...] = field(init=False, repr=False)
+    _attending: dict[tuple[int, float, float], Attending] = field(init=False, repr=False)
     _full: tuple[int, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -91,16 +90,11 @@ class RooflineStep:
         self._token_s, self._sequence_s = Seconds(self.by_tokens), Seconds(self.by_sequences)
         self._group_s = Seconds(self.by_group)
         self._head_s, self._transfer_s = Seconds(self.head), Seconds(self.transfers)
-        self._compositions = Compositions(self)
+        self._compositions, self._attending = Compositions(self), {}
         self._alone = self.two_batches is None and self.drafting is None
         self._decode_s = sum(each.repeats * each.rates.launch_s for each in self.decode)
         self._sequence_decode_s = sum(each.repeats * each.seconds_per_sequence for each in self.decode)
-        self._context_token_s = self._token_rate(None)
-        self._window_token_s = tuple(self._token_rate(window) for window in range(len(self.windows)))
         self._full = (0,) * len(self.windows)  # no decode is below a window
-
-    def _token_rate(self, window: int | None) -> float:
-        return sum(each.repeats * each.seconds_per_token for each in self.decode if each.window == window)
 
     def splits(self, batch: Batch) -> bool:
         """Tell whether *batch* is large enough to run as two halves that overlap."""
@@ -109,58 +103,51 @@ class RooflineStep:
     def pace(self, batch: Batch, growing: tuple[int, ...] = ()) -> Pace:
         """Return the time of *batch* and its growth: each decode attends to one token more an iteration."""
         if self._separable(batch):
-            gpu_s, context, growth_s, hidden_s, shown_s = self._composition(batch)
+            gpu_s, attending, growth_s, hidden_s, shown_s = self._composition(batch)
             if batch.decodes:
-                gpu_s += context * self.context_s(batch.decode_context_tokens, batch.decode_window_tokens)
+                gpu_s += attending.seconds(batch.decode_context_tokens, batch.decode_window_tokens)
             if batch.masks:
                 hidden_s, shown_s = self.host.seconds(batch)
             if batch.chunks:
                 return pace_once(gpu_s, hidden_s, shown_s)
-            if growing:
-                growth_s = context * self.context_s(batch.decodes, growing)
-            return pace_beside(gpu_s, growth_s, hidden_s, shown_s)
+            if growth_s is not None and not growing:
+                return pace_beside(gpu_s, growth_s, hidden_s, shown_s)
+            growth = attending.growth(batch, growing or self._full)
+            return pace_beside(gpu_s, growth.seconds, hidden_s, shown_s, growth.iterations)
         halved = self._halved(batch)
         if halved is None:
-            gpu_s, context = self.composed_s(batch)
-            return self.host.pace(batch, gpu_s, context * self.context_s(batch.decodes, growing or self._full))
+            gpu_s, attending = self.composed(batch)
+            growth = attending.growth(batch, growing or self._full)
+            return self.host.pace(batch, gpu_s, growth.seconds, growth.iterations)
         layers = halved.pace(batch, growing or self._full)
         beside_s = self._beside_layers_s(batch, *self.pipeline.split(batch))
-        paced = self.host.pace(batch, layers.first_s + beside_s, layers.growth_s)
-        return paced._replace(iterations=min(paced.iterations, layers.iterations))
+        return self.host.pace(batch, layers.first_s + beside_s, layers.growth_s, layers.iterations)
 
     def durations_s(
         self, batch: Batch, context_tokens: NDArray[np.int64], windows: Sequence[NDArray[np.int64]]
     ) -> NDArray[np.float64]:
         """Return the times of iterations that differ from *batch* in their contexts [s]."""
-        more = np.asarray(context_tokens - batch.decode_context_tokens, dtype=np.float64)
-        pairs = zip(windows, batch.decode_window_tokens, strict=True)
-        capped = [(row - first).astype(np.float64) for row, first in pairs]
-        drafting = 0.0 if self.drafting is None else self.drafting.context_s(more, capped)
-        halved = self._halved(batch)
+        split, halved = self.pipeline.split(batch), self._halved(batch)
         if halved is not None:
-            beside_s = self._beside_layers_s(batch, *self.pipeline.split(batch))
-            gpu_s = halved.durations_s(batch, more, capped) + beside_s
+            gpu_s = halved.durations_s(batch, context_tokens, windows) + self._beside_layers_s(batch, *split)
         else:
-            whole_s, context = self.gpu_s(batch)
-            gpu_s = whole_s + context * self.context_s(more, capped)
-        return self.host.durations_s(batch, gpu_s + drafting)
+            gpu_s = self.gpu_s(batch) + self.attending(*split).more_s(batch, context_tokens, windows)
+        if self.drafting is not None:
+            gpu_s += self.drafting.more_s(batch, context_tokens, windows)
+        return self.host.durations_s(batch, gpu_s)
 
     def _halved(self, batch: Batch) -> TwoBatches | None:
         found = self.two_batches
         return None if found is None or batch.whole or not found.splits(batch) else found
 
-    def gpu_s(self, batch: Batch) -> tuple[float, float]:
-        """Return the time of *batch* without the host [s], and what share of its context that counts.
-
-        That share is only of use where the layers do not run in halves.
-        """
+    def gpu_s(self, batch: Batch) -> float:
+        """Return the time of *batch* without the host [s]."""
         if not self._separable(batch):
-            return self.composed_s(batch)
+            return self.composed(batch)[0]
         known = self._composition(batch)
         if not batch.decodes:
-            return known.gpu_s, known.context
-        context_s = self.context_s(batch.decode_context_tokens, batch.decode_window_tokens)
-        return known.gpu_s + known.context * context_s, known.context
+            return known.gpu_s
+        return known.gpu_s + known.attending.seconds(batch.decode_context_tokens, batch.decode_window_tokens)
 
     def _separable(self, batch: Batch) -> bool:
         """Tell whether the time of *batch* on the GPU is that of its composition and that of its decodes' context."""
@@ -169,15 +156,15 @@ class RooflineStep:
     def _composition(self, batch: Batch) -> Composition:
         return self._compositions[batch.chunks, batch.decodes, batch.tokens_each, batch.sampled]
 
-    def composed_s(self, batch: Batch) -> tuple[float, float]:
-        """Return the same as `gpu_s`, operation by operation."""
+    def composed(self, batch: Batch) -> tuple[float, Attending]:
+        """Return the same as `gpu_s`, operation by operation, and the time of attending where no halves overlap."""
         work, rounds = self.pipeline.split(batch)
-        halved = self._halved(batch)
+        attending, halved = self.attending(work, rounds), self._halved(batch)
         if halved is not None:
-            return halved.pace(batch, self._full).first_s + self._beside_layers_s(batch, work, rounds), 1.0
+            return halved.pace(batch, self._full).first_s + self._beside_layers_s(batch, work, rounds), attending
         group_tokens, work = self._group_mean(batch, work), self._padded(work)
         layers_s = rounds.layers * self.layers_s(work, group_tokens)
-        return layers_s + self._beside_layers_s(batch, work, rounds), rounds.context
+        return layers_s + self._beside_layers_s(batch, work, rounds), attending
 
     def layers_s(self, work: Work, group_tokens: float) -> float:
         """Return the time of all layers for *work* [s], of which an average attention rank has *group_tokens*."""
@@ -188,7 +175,7 @@ class RooflineStep:
             layers_s += self._group_s[group_tokens]
         if work.decodes:
             layers_s += self._decode_s + self._sequence_decode_s * work.decodes
-            layers_s += self.context_s(work.decode_context_tokens, work.decode_window_tokens)
+            layers_s += self.attending(work).seconds(work.decode_context_tokens, work.decode_window_tokens)
         if work.chunks:
             for each in self.prefill:
                 layers_s += each.repeats * each.demand(work).seconds
@@ -253,19 +240,13 @@ class RooflineStep:
         """Return the time from the client to the engine's queue [s]."""
         return self.delay.fixed_s + self.delay.per_prompt_token_s * input_tokens
 
-    @overload
-    def context_s(self, context_tokens: float, window_tokens: Sequence[float]) -> float: ...
-    @overload
-    def context_s(
-        self, context_tokens: NDArray[np.float64], window_tokens: Sequence[NDArray[np.float64]]
-    ) -> NDArray[np.float64]: ...
-    def context_s(self, context_tokens: Any, window_tokens: Sequence[Any]) -> Any:
-        """Return the time of attending to so many tokens in the layers without a window, and in those with each [s]."""
-        seconds = self._context_token_s * context_tokens
-        if self.windows:
-            for rate, tokens in zip(self._window_token_s, window_tokens, strict=True):
-                seconds += rate * tokens
-        return seconds
+    def attending(self, work: Work, rounds: Rounds = ONE_STAGE) -> Attending:
+        """Return the time of attending by the contexts of a batch, of which a microbatch is *work*."""
+        parts = work.decodes, rounds.layers, rounds.share
+        found = self._attending.get(parts)
+        if found is None:
+            self._attending[parts] = found = attending(self.decode, len(self.windows), *parts)
+        return found
 
     def _operations(self, batch: Batch) -> Iterator[tuple[float, Operation, Work]]:
         """Yield how often each operation of the iteration that has work runs, and the work."""

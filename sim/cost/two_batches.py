@@ -32,13 +32,16 @@ from sim.batch import Batch, Chunk
 from sim.cost.all_to_all import Exchange
 from sim.cost.operation import Operation, Seconds, Work
 from sim.cost.pace import Pace
+from sim.cost.pipeline import ONE_STAGE
 
 if TYPE_CHECKING:
+    from sim.cost.attending import Attending, Growth
     from sim.cost.step import RooflineStep
 
 __all__ = ["SLOWED", "MixtureLayers", "Thresholds", "TwoBatches", "halves"]
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 SLOWED = 0.15
 """Share of the shorter of what computes and what is on its way that the longer takes more: they share memory and links.
@@ -158,14 +161,15 @@ class TwoBatches:
     def pace(self, batch: Batch, growing: tuple[int, ...]) -> Pace:
         """Return the time of all layers and how it grows, until the next exchange no longer hides what grows."""
         parts = self._parts(batch)
-        growths = [self._growth_s(self.rest, part.work, batch, growing) for part in parts]
+        growths = [_growth(self.rest, part.work, batch, growing) for part in parts]
         first_s = sum(self.rest.layers_s(*part) for part in parts)
-        growth_s, iterations = sum(growths), math.inf
+        growth_s, iterations = sum(each.seconds for each in growths), min(each.iterations for each in growths)
         for kind in self.mixtures:
-            added = [self._growth_s(kind.before, part.work, batch, growing) for part in parts]
+            added = [_growth(kind.before, part.work, batch, growing) for part in parts]
+            iterations = min(iterations, *(each.iterations for each in added))
             for slot in kind.slots(parts):
                 first_s += slot.seconds
-                own_s = 0.0 if slot.half is None else added[slot.half]
+                own_s = 0.0 if slot.half is None else added[slot.half].seconds
                 if slot.compute_s >= slot.moving_s:
                     growth_s += own_s
                 elif own_s:
@@ -173,18 +177,20 @@ class TwoBatches:
                     iterations = min(iterations, math.floor((slot.moving_s - slot.compute_s) / own_s) + 1)
         return Pace(first_s, growth_s, iterations)
 
-    def durations_s(self, batch: Batch, more_tokens: Floats, more_windows: Sequence[Floats]) -> Floats:
-        """Return the times of iterations with so much more context of the decodes than *batch* has [s]."""
+    def durations_s(self, batch: Batch, context_tokens: Integers, windows: Sequence[Integers]) -> Floats:
+        """Return the times of iterations whose decodes have these contexts, other than those of *batch* [s]."""
         parts = self._parts(batch)
-        shares = [part.work.decodes / batch.decodes for part in parts]
-        more_s = self.rest.context_s(more_tokens, more_windows)
-        total_s = np.asarray(sum(self.rest.layers_s(*part) for part in parts) + more_s)
+
+        def more_s(step: RooflineStep, part: _Half) -> Floats:
+            return _attending(step, part.work, batch).more_s(batch, context_tokens, windows)
+
+        total_s = np.add.reduce([self.rest.layers_s(*part) + more_s(self.rest, part) for part in parts])
         for kind in self.mixtures:
-            more_s = kind.before.context_s(more_tokens, more_windows)
+            more = [more_s(kind.before, part) for part in parts]
             for slot in kind.slots(parts):
-                compute_s = slot.compute_s + (0.0 if slot.half is None else shares[slot.half] * more_s)
+                compute_s = slot.compute_s + (0.0 if slot.half is None else more[slot.half])
                 total_s = total_s + _together_s(compute_s, slot.moving_s)
-        return total_s
+        return np.asarray(total_s)
 
     def operations(self, batch: Batch) -> Iterator[tuple[float, Operation, Work]]:
         """Yield how often each operation runs and for what; exchanges as often as it takes for what shows of them."""
@@ -206,12 +212,15 @@ class TwoBatches:
         group = batch.tokens if batch.group_tokens is None else batch.group_tokens / self.rest.attention_ranks
         return _Half(first, group * first.tokens / batch.tokens), _Half(second, group * second.tokens / batch.tokens)
 
-    @staticmethod
-    def _growth_s(step: RooflineStep, work: Work, batch: Batch, growing: tuple[int, ...]) -> float:
-        if not work.decodes:
-            return 0.0
-        share = work.decodes / batch.decodes
-        return step.context_s(float(work.decodes), [share * number for number in growing])
+
+def _attending(step: RooflineStep, work: Work, batch: Batch) -> Attending:
+    """Return the time of attending of one half, by the contexts of the whole batch."""
+    share = work.decodes / batch.decodes if batch.decodes else 1.0
+    return step.attending(work, ONE_STAGE._replace(share=share))
+
+
+def _growth(step: RooflineStep, work: Work, batch: Batch, growing: tuple[int, ...]) -> Growth:
+    return _attending(step, work, batch).growth(batch, growing)
 
 
 def _together_s(compute_s: float | Floats, moving_s: float) -> Floats:

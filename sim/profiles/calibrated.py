@@ -93,6 +93,13 @@ class DecodeConstants(Section):
     resident_memory: Constant = Field(description="Bandwidth from that cache, as a share of the memory's peak.")
     wide: Constant = Field(_ONE, description="Time of a byte with heads of 256 over that with narrower ones.")
     head_s: Constant = Field(_NONE, description="Time of one query head of one sequence on one processor [s].")
+    walk_s: Constant = Field(
+        _NONE, description="Time of walking along one token of a sequence, as far as processors do not share it [s]."
+    )
+    ramp: Constant = Field(
+        _NONE, description="What a byte takes more, as a share, before the kernel reads at its full rate: see `ramp_s`."
+    )
+    ramp_s: Constant = Field(_NONE, description="Most that is lost before the kernel reads at its full rate [s].")
     fit: Fit
 
 

@@ -8,6 +8,7 @@ from serving import random_runs
 
 from sim.batch import Batch, Chunk
 from sim.cost import Affine
+from sim.profiles.calibrated import Constant
 from sim.profiles.layers import DenseMlp, GroupedAttention, LatentAttention, Layers, LinearAttention, MoeMlp
 from sim.profiles.library import load_calibrated_hardware, load_hardware
 
@@ -43,12 +44,21 @@ contexts = st.lists(st.integers(1, 20_000), max_size=40)
 
 def _step(name, accelerator="H100-SXM-80GB", **changes):
     hardware = load_hardware(accelerator)
-    factors = changes.pop("faster", {})
+    factors, ramp = changes.pop("faster", {}), changes.pop("ramp", False)
     link = hardware.interconnect
     if "interconnect" in factors and link is not None:
         factors = factors | {"interconnect": link.model_copy(update={"bytes_per_s": 2 * link.bytes_per_s})}
     calibrated = load_calibrated_hardware(accelerator)
+    if ramp:
+        tables = {name: _ramping(getattr(calibrated, name)) for name in ("decode", "latent_decode")}
+        calibrated = calibrated.model_copy(update=tables)
     return step_of(MODELS[name], hardware.model_copy(update=factors), calibrated, **changes)
+
+
+def _ramping(table):
+    """Let kernels reach their full rate after 20 us are lost."""
+    late = {name: Constant(value=value, bounds=(0, 1)) for name, value in (("ramp", 0.6), ("ramp_s", 2e-5))}
+    return {key: constants.model_copy(update=late) for key, constants in table.items()}
 
 
 def _batch(name, chunks, contexts):
@@ -71,9 +81,9 @@ cases = {
 
 
 @random_runs(150)
-@given(**cases, host=st.sampled_from(HOSTS))
-def test_breakdown_and_limits_add_up_to_the_time(name, chunks, contexts, parallelism, host):
-    step, batch = _step(name, host=host, **parallelism), _batch(name, chunks, contexts)
+@given(**cases, host=st.sampled_from(HOSTS), ramp=st.booleans())
+def test_breakdown_and_limits_add_up_to_the_time(name, chunks, contexts, parallelism, host, ramp):
+    step, batch = _step(name, host=host, ramp=ramp, **parallelism), _batch(name, chunks, contexts)
     pace = step.pace(batch)
     assert sum(step.breakdown(batch).values()) == pytest.approx(pace.first_s, rel=1e-12)
     assert all(seconds > 0 for seconds in step.breakdown(batch).values())
@@ -82,9 +92,9 @@ def test_breakdown_and_limits_add_up_to_the_time(name, chunks, contexts, paralle
 
 
 @random_runs(150)
-@given(**cases, host=st.sampled_from(HOSTS), iterations=st.integers(1, 500))
-def test_a_pace_equals_repeated_single_iterations(name, chunks, contexts, parallelism, host, iterations):
-    step = _step(name, host=host, **parallelism)
+@given(**cases, host=st.sampled_from(HOSTS), iterations=st.integers(1, 500), ramp=st.booleans())
+def test_a_pace_equals_repeated_single_iterations(name, chunks, contexts, parallelism, host, iterations, ramp):
+    step = _step(name, host=host, ramp=ramp, **parallelism)
     growing = (sum(context < WINDOW for context in contexts),) if name == "windowed" else ()
     pace = step.pace(_batch(name, [], contexts), growing)
     crossing = min((WINDOW - context for context in contexts if context < WINDOW), default=iterations)
@@ -124,7 +134,8 @@ def test_more_work_is_never_faster(name, chunks, contexts, parallelism, accelera
     if more == "context":
         larger_contexts = [context + by for context in contexts]
     elif more == "sequence":
-        larger_contexts.append(by)
+        mean = -(-sum(contexts) // max(1, len(contexts)))  # kernels walk along the mean sequence, shortened by one less
+        larger_contexts.append(max(by, mean))
     elif more == "chunk":
         larger_chunks.append(Chunk(by, 0))
     elif chunks:

@@ -106,15 +106,23 @@ def test_windows_line_ends_a_byte_order_mark_and_spaces_in_names_change_nothing(
     assert said[0] == said[1]
 
 
+def _hear_interrupts():
+    """Undo what a shell does to commands in its background, which hands down to their children, too."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def test_an_interrupt_ends_a_run_in_one_line(experiment, tmp_path):
     command = [sys.executable, "-m", "sim", "run", str(experiment), "--quiet", "--out", str(tmp_path / "out")]
     many = ["--set", "workload.num_requests=2000000"]
-    with subprocess.Popen([*command, *many], stderr=subprocess.PIPE, start_new_session=True) as process:
+    with subprocess.Popen(
+        [*command, *many], stderr=subprocess.PIPE, start_new_session=True, preexec_fn=_hear_interrupts
+    ) as process:
         while not (tmp_path / "out").exists() and process.poll() is None:
             time.sleep(0.02)
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=60)
+        process.kill()
         assert (process.returncode, process.stderr.read()) == (130, b"stopped\n")
     assert not list((tmp_path / "out").iterdir())

@@ -102,12 +102,13 @@ def test_rules_for_attention(tmp_path):
     }
     impossible = {"batch_size": 64, "kv_len": 4096}  # 0.5 GB in 50 us
     grouped = {"backend_name": "trtllm", "heads": 64, "kv_heads": 1}
+    alone = {"backend_name": "trtllm", "heads": 8}
     changes = ({}, {"window_size": 1024}, {"window_size": 128}, {"kv_len": 64}, {"batch_size": 1024}, {"head_dim": 512})
-    changes += (impossible, grouped)
+    changes += (impossible, grouped, alone)
     _write(tmp_path, "attn_gen_h100_sxm.csv.gz", [row | change for change in changes])
     found = tables.decode(tmp_path, "h100_sxm", "fp8", ("vllm", "trtllm"), H100)
     assert found.shapes.attended.tolist() == [1024, 4096]
-    assert found.excluded == 6
+    assert found.excluded == 7
     assert len(tables.decode(tmp_path, "h200_sxm", "fp8", ("vllm",), H100)) == 0
 
 
@@ -160,6 +161,9 @@ def test_small_caches_in_the_benchmark_do_not_raise_the_bandwidth_of_the_memory(
         "resident_memory": 3.0,
         "wide": 1.0,
         "head_s": 5e-9,
+        "walk_s": 1e-10,
+        "ramp": 0.0,
+        "ramp_s": 0.0,
     }
     shapes = pd.DataFrame(
         [(b, c, 32, 8, 128) for b in (1, 4, 16, 64, 256) for c in (256, 1024, 4096, 16384)],
@@ -169,6 +173,21 @@ def test_small_caches_in_the_benchmark_do_not_raise_the_bandwidth_of_the_memory(
     found = fit(problem, Table(shapes, "made up", "", 0))
     assert found.memory.value == pytest.approx(0.78, rel=0.01)
     assert np.abs(errors(problem, found, shapes)).max() < 0.02
+
+
+def test_the_size_from_which_a_kernel_reads_at_its_full_rate_comes_back():
+    """Up to 40 MB, which take 20 us at the full rate of 2e12 B/s, twice the time; 20 us more beyond."""
+    problem = problems.decode(H100, "fp8", wide=False, ramp=True)
+    rate = 2e12 / H100.memory_bytes_per_s
+    truth = {name: free.start for name, free in problem.free.items()} | {"memory": rate, "ramp": 1.0, "ramp_s": 2e-5}
+    shapes = pd.DataFrame(
+        [(b, c, 32, 8, 128) for b in (1, 4, 16, 64, 256) for c in (256, 1024, 4096, 16384)],
+        columns=["batch_size", "attended", "heads", "kv_heads", "head_dim"],
+    )
+    shapes["seconds"] = problem.predict(problem.constants(truth), shapes)
+    found = fit(problem, Table(shapes, "made up", "", 0))
+    assert (found.memory.value, found.ramp.value) == pytest.approx((rate, 1.0), rel=0.01)
+    assert found.ramp_s.value == pytest.approx(2e-5, rel=0.01)
 
 
 def test_an_all_reduce_comes_back_with_the_sizes_at_which_its_algorithm_changes():

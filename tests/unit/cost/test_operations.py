@@ -109,6 +109,22 @@ def test_each_query_head_of_a_sequence_takes_time():
     assert attention.demand(work).fixed_s == pytest.approx(1e-5 + 4 * 2.4e-7)
 
 
+def test_kernels_walk_along_the_mean_sequence():
+    # 4 sequences of 2,500 tokens, 2 ns each.
+    walking = DecodeAttention("", 1, 1e5, 4096.0, 8, CHIP.decode("bf16")._replace(walk_s=2e-9))
+    work = Work.of(Batch(decodes=4, decode_context_tokens=10_000, sampled=4))
+    assert walking.demand(work).fixed_s == pytest.approx(1e-5 + 4 * 8e-8 + 5e-6)
+
+
+@pytest.mark.parametrize(("tokens", "lost_s"), [(5_000, 2.048e-5), (10_000, 4e-5), (20_000, 4e-5)])
+def test_a_kernel_that_ramps_up_loses_time_until_it_reads_at_its_full_rate(tokens, lost_s):
+    # tokens * 4096 B / 5e11 at the full rate, half of it more until 40 us are lost: from 9,766 tokens on.
+    late = DecodeAttention("", 1, 1e5, 4096.0, 8, CHIP.decode("bf16")._replace(ramp=0.5, ramp_s=4e-5))
+    demand = late.demand(Work.of(Batch(decodes=4, decode_context_tokens=tokens, sampled=4)))
+    assert demand.seconds == pytest.approx(tokens * 8.192e-9 + 4 * 8e-8 + 1e-5 + lost_s, rel=1e-9)
+    assert late.full_rate_since == pytest.approx(4e-5 / (0.5 * 8.192e-9), rel=1e-9)
+
+
 def test_a_window_caps_the_context():
     windowed = DecodeAttention("", 1, 1e5, 4096.0, 8, CHIP.decode("bf16"), window=0)
     work = Work.of(Batch(decodes=4, decode_context_tokens=10_000, decode_window_tokens=(2_000,), sampled=4))

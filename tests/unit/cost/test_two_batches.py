@@ -67,7 +67,7 @@ def test_the_schedule_by_hand():
         (half["experts"] + 48 * 24.84e-6, back_s),
         (attention + 48 * 24.84e-6, back_s),
     )
-    taken = split.gpu_s(_decodes(128))[0]
+    taken = split.gpu_s(_decodes(128))
     head_s = sum(whole.breakdown(_decodes(128))[name] for name in ("head", "sampling"))
     assert taken == pytest.approx(sum(max(line) + 0.15 * min(line) for line in lines) + head_s, rel=1e-3)
     shown = split.breakdown(_decodes(128))
