@@ -172,10 +172,10 @@ def test_drafts_help_few_users_more_than_many():
 
 
 def test_a_trained_layer_drafts_best_at_low_rates():
-    """Published: 1.63, 1.26 and 1.01 times; the gain at high rates is less than it is here."""
+    """Published: 1.63, 1.26 and 1.01 times; five per cent more at low rates, and less than it is here at high ones."""
     tpot = [point["median_tpot_ms"] for point in summaries("mtp")]
     gain = [without / drafts for without, drafts in zip(tpot[::2], tpot[1::2], strict=True)]
-    assert gain[0] == pytest.approx(1.63, rel=0.05)
+    assert gain[0] == pytest.approx(1.55, rel=0.02), "published 1.63"
     assert 1 < gain[2] < gain[1] < gain[0]
     assert gain[2] < 1.35, "published 1.01"
 

@@ -47,10 +47,14 @@ def test_but_hot_spots_cost_more_than_the_last_hits_save(runs):
     assert last_s["kv_aware"] < 0.7 * last_s["prefix_affinity"]
 
 
-def test_a_router_knows_nearly_what_it_will_hit(runs):
-    """What `kv_aware` takes to be cached is cached, but for blocks evicted since or not computed yet."""
-    experiment = runs["kv_aware"].experiment
+def test_a_router_knows_nearly_what_it_will_hit():
+    """What `kv_aware` takes to be cached is cached, but for blocks evicted since, where nothing waits for long.
+
+    In a queue more is found: what was computed in the meantime.
+    """
+    text = EXPERIMENT.format(router="kv_aware", trace=TRACE).replace("speedup: 4", "speedup: 2")
+    experiment = experiment_of(parse_yaml(text, "trace.yaml"))
     played = play(experiment, ready_pools(experiment))
     expected = sum(request.expected_hit_tokens for request in played.traffic.requests)
     found = played.requests.cached_tokens.sum()
-    assert found == pytest.approx(expected, rel=0.25)
+    assert found == pytest.approx(expected, rel=0.03)
