@@ -37,8 +37,12 @@ class Prepared:
     assumed: list[str]
 
 
-def experiment_of_case(case: ServingCase, open_loop_requests: int = OPEN_LOOP_REQUESTS) -> Prepared:
+def experiment_of_case(
+    case: ServingCase, open_loop_requests: int = OPEN_LOOP_REQUESTS, calibration: str | None = None
+) -> Prepared:
     """Return the experiment that repeats the run of *case*, with so many requests of an open loop at most.
+
+    *calibration*: see `EngineChoice`.
 
     Raises
     ------
@@ -54,7 +58,7 @@ def experiment_of_case(case: ServingCase, open_loop_requests: int = OPEN_LOOP_RE
         "model": model_name(case),
         **deployment(draft),
         **cost_model(draft),
-        "engine": engine(draft),
+        "engine": engine(draft) | ({"calibration": calibration} if calibration else {}),
         "workload": workload(draft),
     }
     experiment = _experiment(case, data)
@@ -72,9 +76,9 @@ def _experiment(case: ServingCase, data: dict[str, Any]) -> Experiment:
 
 
 def prepared_to_fit(
-    case: ServingCase, open_loop_requests: int = OPEN_LOOP_REQUESTS
+    case: ServingCase, open_loop_requests: int = OPEN_LOOP_REQUESTS, calibration: str | None = None
 ) -> tuple[Prepared, list[ReadyPool]]:
-    """Return the experiment of *case* made ready.
+    """Return the experiment of *case* made ready, as `experiment_of_case` makes it.
 
     The run took place, so that its model did fit: where that is by a hair, more memory than the default was used.
 
@@ -85,14 +89,14 @@ def prepared_to_fit(
     InfeasibleError
         If it does not fit even so.
     """
-    prepared = experiment_of_case(case, open_loop_requests)
+    prepared = experiment_of_case(case, open_loop_requests, calibration)
     try:
         return prepared, ready_pools(prepared.experiment)
     except InfeasibleError:
         if case.text("gpu_memory_utilization"):
             raise
     roomier = replace(case, row={**case.row, "gpu_memory_utilization": str(_ROOMIER)})
-    prepared = experiment_of_case(roomier, open_loop_requests)
+    prepared = experiment_of_case(roomier, open_loop_requests, calibration)
     prepared.assumed.append(f"gpu_memory_utilization {_ROOMIER}, since the run did fit")
     return prepared, ready_pools(prepared.experiment)
 

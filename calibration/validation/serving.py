@@ -23,35 +23,37 @@ Answer = dict[str, Any]
 ``load`` (how busy it was), ``overloaded`` (or None) and ``running`` (most requests at once)."""
 
 
-def validate_serving(cases: Sequence[ServingCase]) -> tuple[list[dict[str, Any]], float]:
+def validate_serving(
+    cases: Sequence[ServingCase], calibration: str | None = None
+) -> tuple[list[dict[str, Any]], float]:
     """Simulate every case and compare with what was measured; return one entry a case, and the processor time [s]."""
-    answers = predict_all(cases)
+    answers = predict_all(cases, calibration)
     entries = [_entry(case, answer) for case, answer in zip(cases, answers, strict=True)]
     return entries, sum({id(answer): answer["cpu_s"] for answer in answers}.values())
 
 
-def predict_all(cases: Sequence[ServingCase]) -> list[Answer]:
+def predict_all(cases: Sequence[ServingCase], calibration: str | None = None) -> list[Answer]:
     """Simulate *cases* on all cores; rows that ask the same are simulated once."""
     from joblib import Parallel, delayed
 
     questions = {case.question: case for case in cases}
     if len(questions) < 2 * (os.cpu_count() or 1):
-        found = [predict(case) for case in questions.values()]
+        found = [predict(case, calibration) for case in questions.values()]
     else:
-        found = Parallel(n_jobs=-1, batch_size=8)(delayed(predict)(case) for case in questions.values())
+        found = Parallel(n_jobs=-1, batch_size=8)(delayed(predict)(case, calibration) for case in questions.values())
     answers = dict(zip(questions, found, strict=True))
     return [answers[case.question] for case in cases]
 
 
-def predict(case: ServingCase) -> Answer:
-    """Simulate *case*; one that is not modelled is skipped with the reason."""
+def predict(case: ServingCase, calibration: str | None = None) -> Answer:
+    """Simulate *case* with the constants of a *calibration*; one that is not modelled is skipped with the reason."""
     from sim.simulate import simulate
     from sim.simulate.uncertainty import load_of
 
     began_s = time.process_time()
     answer: Answer = {"predicted": {}, "interval": {}, "assumed": [], "skipped": None}
     try:
-        prepared, pools = prepared_to_fit(case)
+        prepared, pools = prepared_to_fit(case, calibration=calibration)
         pools = [_on_shared_cost(pool) for pool in pools]
         answer["assumed"] = prepared.assumed
         result = simulate(prepared.experiment, pools=pools, brief=True)

@@ -16,10 +16,10 @@ from sim.simulate import prepare
 __all__ = ["validate_steps"]
 
 
-def validate_steps(case: ServingCase, steps: Steps) -> Iterator[dict[str, Any]]:
+def validate_steps(case: ServingCase, steps: Steps, calibration: str | None = None) -> Iterator[dict[str, Any]]:
     """Yield an entry for each of the `exact_decodes`."""
     try:
-        prepared = experiment_of_steps(case)
+        prepared = experiment_of_steps(case, calibration)
         cost = prepare(prepared.experiment).engine.cost
     except (NotModelledError, SimError) as problem:
         yield _entry(case, "", {}, {}) | {"skipped": str(problem)}

@@ -24,6 +24,7 @@ def validate(
     limit: int | None = None,
     where: Mapping[str, str] | None = None,
     assumed: Mapping[str, str] | None = None,
+    calibration: str | None = None,
 ) -> dict[str, Any]:
     """Predict the cases of *files*, or of the shipped measurements if there are none, and compare.
 
@@ -35,6 +36,8 @@ def validate(
         Column to value: only cases that have it.
     assumed
         Column to value: for cells that are empty.
+    calibration
+        Constants of an engine, see `EngineChoice`; missing: those that come along.
 
     Returns
     -------
@@ -54,10 +57,10 @@ def validate(
     if logs := [path for path in paths if kind_of(path) == "memory"]:
         return _of_logs(logs[0], paths, limit, where, assumed)
     cases = [case for path in paths for case in serving_cases_of(path, limit, where, assumed)]
-    entries, cpu_s = validate_serving(cases)
+    entries, cpu_s = validate_serving(cases, calibration)
     for path in paths:
         for case, steps in steps_of(path, where, assumed):
-            entries += validate_steps(case, steps)
+            entries += validate_steps(case, steps, calibration)
     if not entries and where:
         raise nothing_matches(paths, where, assumed)
     return {"cases": entries, "summary": summary_of_cases(entries), "cpu_s": cpu_s}

@@ -8,11 +8,14 @@ from calibration.__main__ import main
 from calibration.cases.of_files import kind_of
 from calibration.cases.of_run import case_of_run, with_assumptions
 from calibration.experiment.of_case import experiment_of_case
+from calibration.fitting.outcome import profile_yaml
 from calibration.report import validation
 from calibration.runs import Run
 from calibration.suspicion import Flag
 from calibration.validation.summary import summary_of_cases
 from calibration.validation.validate import SHIPPED
+from sim.profiles.calibrated import Constant, Fit
+from sim.profiles.calibrated_engine import EngineConstants
 
 HEADER = (
     "case_id,engine,engine_version,gpu,n_gpus,tp,mode,model,weight_dtype,input_len,output_len,"
@@ -150,3 +153,15 @@ def test_of_many_cases_doubts_are_counted_by_what_they_are():
     shown = validation({"cases": cases, "summary": summary_of_cases(cases), "cpu_s": 0.2})
     assert "runs with doubts (python -m calibration import says which): offered_rate 6" in shown
     assert shown.endswith("less than 1 s of processor time\n")
+
+
+def test_constants_of_ones_own_predict(cases, tmp_path, capsys):
+    slow = {"host_per_iteration_s": Constant(value=0.015, bounds=(0, 1))}
+    entry = EngineConstants(overlapped=False, constants=slow, fit=Fit(source="made up"))
+    path = tmp_path / "own.yaml"
+    path.write_text(profile_yaml("own", [entry], "made up", "vllm"))
+    shipped, own = validated(capsys, cases), validated(capsys, cases, "--calibration", path)
+    tpots = [result["cases"][0]["predicted"]["tpot_mean_ms"] for result in (shipped, own)]
+    assert tpots[1] > tpots[0] + 10
+    assert main(["validate", str(cases), "--calibration", str(tmp_path / "one.yaml")]) == 2
+    assert "one.yaml: no such file (did you mean 'own.yaml'?)" in capsys.readouterr().err
