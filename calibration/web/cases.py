@@ -57,7 +57,7 @@ def imported(files: Iterable[Path], assumed: Mapping[str, str]) -> Imported:
         try:
             runs = import_file(path)
         except SimError as problem:
-            found.problems.append(plain(problem))
+            found.problems.append(plain(problem).partition("; known: ")[0])
             continue
         found.runs += [(run, suspicions(run)) for run in runs]
         found.cases += with_assumptions(map(_guarded, serving_cases_of(path, None, {}, {})), assumed)

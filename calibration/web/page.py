@@ -139,8 +139,10 @@ def _rows(cases: Sequence[ServingCase]) -> None:
     st.subheader("Runs", anchor=False)
     columns = ("case_id", "engine", "engine_version", "gpu", "tp", "model", "input_len", "output_len", "load_type")
     shown = (*columns, "load_value", *_METRICS)
-    table = {column: [_short(case.text(column)) for case in cases] for column in shown}
-    widths = {"case_id": 220, "model": 260, "gpu": 150}
+    files = [Path(case.text("file")).name for case in cases]
+    table = {"file": files} if any(files) else {}
+    table |= {column: [_short(case.text(column)) for case in cases] for column in shown}
+    widths = {"file": 160, "case_id": 220, "model": 260, "gpu": 150}
     st.dataframe(
         table,
         hide_index=True,
@@ -171,7 +173,6 @@ def _predictions(cases: list[ServingCase]) -> None:
     if skipped:
         _refused(skipped, len(runs))
     if skipped.total() == len(runs):
-        st.info("Say on the left what the files do not, such as the GPU.")
         return
     predicted = [run for run in runs if not run.skipped]
     if assumed := assumed_in_short([run.assumed for run in predicted]):
@@ -197,6 +198,8 @@ def _refused(reasons: Counter[str], runs: int) -> None:
     listed = [told(SimError(reason)) for reason in reasons]
     one = f": {listed[0]}" if len(listed) == 1 else ""
     st.warning(f"{reasons.total()} of {runs} runs cannot be simulated{one}.")
+    if any(reason.startswith("not stated") for reason in reasons):
+        st.info("Say on the left what the files do not, such as the GPU.")
     if len(listed) > 1:
         with st.expander("Why not"):
             for text, count in zip(listed, reasons.values(), strict=True):
