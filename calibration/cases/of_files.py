@@ -17,7 +17,7 @@ from calibration.runs import Run, Steps
 from calibration.suspicion import suspicions
 from sim.errors import UserError, did_you_mean
 
-__all__ = ["check_selection", "kind_of", "nothing_matches", "serving_cases_of", "steps_of"]
+__all__ = ["check_filled", "check_selection", "kind_of", "nothing_matches", "serving_cases_of", "steps_of"]
 
 _FEW = 5
 
@@ -74,6 +74,15 @@ def steps_of(
             case = next(with_assumptions([case_of_run(run, number)], assumed))
             if case.matches(where):
                 yield case, run.steps
+
+
+def check_filled(cases: Sequence[ServingCase], assumed: Mapping[str, str]) -> None:
+    """Raise `UserError` for what is assumed of cases that all say otherwise, so that it would change nothing."""
+    for column, value in assumed.items():
+        stated = sorted({case.text(column) for case in cases})
+        if cases and value not in stated:
+            shown = ", ".join(stated[:_FEW]) + (", ..." if len(stated) > _FEW else "")
+            raise UserError(f"{column}={value} fills no cell, since all say their own: {shown}", file="--assume")
 
 
 def nothing_matches(paths: Sequence[Path], where: Mapping[str, str], assumed: Mapping[str, str]) -> UserError:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from calibration.cases.names import version_of
 from calibration.cases.not_modelled import NotModelledError
-from calibration.cases.of_files import nothing_matches, serving_cases_of, steps_of
+from calibration.cases.of_files import check_filled, nothing_matches, serving_cases_of, steps_of
 from calibration.cases.serving import ServingCase
 from calibration.fitting.fitted import MOST_EVALUATIONS, fit_constants, likeliest
 from calibration.fitting.outcome import Outcome, Row, Taken
@@ -51,6 +51,7 @@ def fit(files: Sequence[Path], where: Mapping[str, str], assumed: Mapping[str, s
     traces = [trace for path in files for trace in steps_of(path, where, assumed)]
     if where and not cases and not traces:
         raise nothing_matches(files, where, assumed)
+    check_filled([*cases, *(case for case, _ in traces)], assumed)
     source = ", ".join(f"{path.name} (sha256 {_sha256(path)[:12]})" for path in files)
     return fit_cases(cases, source, most, traces)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from calibration.cases.of_files import kind_of, nothing_matches, serving_cases_of, steps_of
+from calibration.cases.of_files import check_filled, kind_of, nothing_matches, serving_cases_of, steps_of
 from calibration.validation.memory import validate_memory
 from calibration.validation.serving import validate_serving
 from calibration.validation.steps import validate_steps
@@ -57,10 +57,11 @@ def validate(
     if logs := [path for path in paths if kind_of(path) == "memory"]:
         return _of_logs(logs[0], paths, limit, where, assumed)
     cases = [case for path in paths for case in serving_cases_of(path, limit, where, assumed)]
+    traces = [trace for path in paths for trace in steps_of(path, where, assumed)]
+    check_filled([*cases, *(case for case, _ in traces)], assumed)
     entries, cpu_s = validate_serving(cases, calibration)
-    for path in paths:
-        for case, steps in steps_of(path, where, assumed):
-            entries += validate_steps(case, steps, calibration)
+    for case, steps in traces:
+        entries += validate_steps(case, steps, calibration)
     if not entries and where:
         raise nothing_matches(paths, where, assumed)
     return {"cases": entries, "summary": summary_of_cases(entries), "cpu_s": cpu_s}

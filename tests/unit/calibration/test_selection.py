@@ -53,6 +53,7 @@ def refusal(capsys, *arguments):
         ("--assume", "engine_version=new", "--assume: engine_version: expected a version such as 0.19, got 'new'"),
         ("--assume", "gpu=", "--assume: gpu: expected a text, got ''"),
         ("--assume", "gpu", "--assume: 'gpu' is not COLUMN=VALUE"),
+        ("--assume", "engine=sglang", "--assume: engine=sglang fills no cell, since all say their own: vllm"),
         ("--where", "gpuu~=H100", "--where: 'gpuu' is no column of a case (did you mean 'gpu'"),
         ("--where", "load_value=3", "--where: no case has load_value=3; they have 2"),
         ("--where", "model=meta-llama/Llama-3.1-8B", "(did you mean 'meta-llama/Llama-3.1-8B-Instruct'?)"),
