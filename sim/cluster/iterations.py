@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -49,7 +48,7 @@ class Iterations:
         self._kv.settle = self._running.settle
         self._emissions = Emissions()
         self._stride: Stride | None = None
-        self._last_began_s = math.inf  # when the iteration before the next one began
+        self._ended: Stride | None = None
         self._slowdown = 1.0
 
     def _compose(self, decision: Decision) -> Stride:
@@ -119,7 +118,8 @@ class Iterations:
         if decision.exceptional:
             self._note_exceptions(decision)
         steady_gaps = self._emissions.at(now_s) if batch.decodes else 0
-        waiting, running = self._state.queued, len(self._running.order)
+        state = self._state
+        waiting, running = len(state.waiting) + len(state.late), len(self._running.order)
         first_s, growth_s, _ = pace
         stride = Stride(now_s, first_s, growth_s, iterations, batch, decision, waiting, running, steady_gaps)
         self._stride = stride

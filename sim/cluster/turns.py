@@ -89,7 +89,7 @@ class Turns(Iterations):
         if self._moved:
             self._settle()
         if state.late:
-            state.take_in(self._last_began_s if state.running.order or state.waiting else math.inf)
+            state.take_in(self._decided_s())
         if not state.running.order:
             if not state.waiting:
                 return
@@ -105,6 +105,13 @@ class Turns(Iterations):
         if decision is not None:
             stride = self._compose(decision)
             self._next.set(stride.end_s(), self._end, ENDS)
+
+    def _decided_s(self) -> float:
+        """Return when the next iteration was decided: when the last one began; never, where there was none [s]."""
+        ended = self._ended
+        if ended is None or not (self._state.running.order or self._state.waiting):
+            return math.inf
+        return ended.end_s(ended.iterations - 1)
 
     def _decide(self) -> Decision | None:
         """Return what is computed next; None if that is nothing before KV has moved."""
@@ -154,7 +161,7 @@ class Turns(Iterations):
         """Complete the stride: tokens are emitted, finished requests leave, the next iteration begins."""
         stride, self._stride = self._stride, None
         assert stride is not None
-        self._last_began_s = stride.end_s(stride.iterations - 1)
+        self._ended = stride
         finished = self._complete(stride, self._env.now)
         if self._placed is not None:
             self._passed(self._placed, stride.iterations)
