@@ -13,15 +13,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
+from calibration.cases.of_files import steps_of
 from calibration.cases.serving import ServingCase, read_serving_cases
 from calibration.fitting.fit import fit_points
 from calibration.fitting.fitted import MOST_EVALUATIONS
 from calibration.fitting.leave_out import Errors, leave_one_model_out
 from calibration.fitting.outcome import Outcome, profile_yaml
-from calibration.fitting.points import Point, points_of
+from calibration.fitting.points import Measured, points_of
 from calibration.fitting.priors import priors_for
 from calibration.fitting.recipes import Recipe, by_engine, chosen, drawn
+from calibration.fitting.step_points import StepPoint, step_points
 from sim.commandline import guarded
+from sim.errors import UserError
 from sim.profiles.calibrated import Constant, Fit
 from sim.profiles.calibrated_engine import EngineConstants, holds, numbers
 from sim.profiles.library import load_calibrated_engine
@@ -34,11 +37,16 @@ _FAR_EVALUATIONS = 20
 """Of the residuals of runs on kernels that nobody timed, which start far from where they end."""
 
 
-def fit_recipe(recipe: Recipe, cases: Sequence[ServingCase], source: str) -> Outcome | None:
-    """Return the fit of *recipe*; None with too few runs."""
-    points: list[Point] = points_of(drawn([case for case in cases if chosen(case, recipe)], recipe.runs))[0]
-    if len(points) < _FEWEST_POINTS:
+def fit_recipe(
+    recipe: Recipe, cases: Sequence[ServingCase], source: str, steps: Path | None = None
+) -> Outcome | None:
+    """Return the fit of *recipe*, beside iterations in the file *steps* where it is traced; None with too few runs."""
+    runs = points_of(drawn([case for case in cases if chosen(case, recipe)], recipe.runs))[0]
+    if len(runs) < _FEWEST_POINTS:
         return None
+    points: list[Measured] = [*runs, *_iterations(recipe, steps)]
+    if recipe.traced and steps is not None:
+        source += f"; iterations of {steps.name}"
     thought = priors_for(points[0].setup.version, recipe.deviation, recipe.host_s)
     priors = tuple(prior for prior in thought if prior.name not in recipe.held)
     evaluations = _FAR_EVALUATIONS if recipe.of_other_kernels else MOST_EVALUATIONS
@@ -53,6 +61,16 @@ def fit_recipe(recipe: Recipe, cases: Sequence[ServingCase], source: str) -> Out
         shipped=shipped,
         near=None if recipe.of_other_kernels else shipped,
     )
+
+
+def _iterations(recipe: Recipe, steps: Path | None) -> Iterator[StepPoint]:
+    """Yield the iterations that *recipe* is fitted to; raise `UserError` where they are not given."""
+    if not recipe.traced:
+        return
+    if steps is None:
+        raise UserError(f"{recipe.engine} {recipe.name} is fitted to iterations, too: give a trace of {recipe.traced}")
+    for case, trace in steps_of(steps, {}, {"engine": recipe.engine, "engine_version": recipe.traced}):
+        yield from step_points(case, trace)
 
 
 def entry(recipe: Recipe, outcome: Outcome) -> EngineConstants:
@@ -97,6 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("cases", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("--steps", type=Path, help="iterations, for the entries that are fitted to some")
     parser.add_argument("--engine", action="append", help="only these")
     parser.add_argument("--entry", action="append", metavar="SINCE:GPU", help="only these, and keep the shipped others")
     options = parser.parse_args(arguments)
@@ -110,7 +129,7 @@ def _run(options: argparse.Namespace) -> int:
     source = f"serving runs of {options.cases.name} (sha256 {digest}); each row there names its publication"
     for engine, recipes in by_engine(options.engine).items():
         anew = [recipe for recipe in recipes if options.entry is None or recipe.name in options.entry]
-        found = [(recipe, outcome) for recipe in anew if (outcome := fit_recipe(recipe, cases, source)) is not None]
+        found = [(recipe, outcome) for recipe in anew if (outcome := fit_recipe(recipe, cases, source, options.steps))]
         fitted = {recipe.name: entry(recipe, outcome) for recipe, outcome in found}
         shipped = {} if options.entry is None else shipped_entries(engine)
         entries = [(shipped | fitted)[recipe.name] for recipe in recipes if recipe.name in shipped | fitted]

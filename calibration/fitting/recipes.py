@@ -47,6 +47,8 @@ class Recipe(NamedTuple):
     held
         Constants that are left as they are: where all runs are of one model, a factor on the compute rate would be that
         of its experts' kernels, and hold for every other model, too.
+    traced
+        Release whose iterations, timed one by one, are fitted beside the runs.
     """
 
     engine: str
@@ -63,6 +65,7 @@ class Recipe(NamedTuple):
     alone: bool = False
     held: tuple[ConstantName, ...] = ()
     runs: int = MOST_POINTS
+    traced: str = ""
 
     @property
     def name(self) -> str:
@@ -96,7 +99,7 @@ RECIPES = (
     Recipe("vllm", "0.8", "0.14", ("L40S",), (False,), "pub"),
     Recipe("vllm", "0.8", "0.14", ("H100-SXM-80GB",), (False,), "sil"),
     Recipe("vllm", "0.8", "0.14", ("H200-SXM-141GB",), (False,), "sil"),
-    Recipe("vllm", "0.14", "0.18", ("H100-SXM-80GB",), (False,), "run", runs=60),
+    Recipe("vllm", "0.14", "0.18", ("H100-SXM-80GB",), (False,), "run", runs=60, traced="0.15.1"),
     Recipe("vllm", "0.18", "0.23", ("H100-SXM-80GB",), (True, False), "sil", held=("compute_factor",)),
     Recipe("vllm", "0.14", "0.23", ("H200-SXM-141GB",), (True, False), "sil", held=("compute_factor",)),
     Recipe("vllm", "0.14", "0.23", ("B200-SXM-180GB",), (True, False), "sil"),
