@@ -86,7 +86,7 @@ class Iterations:
         """Return how many iterations change nothing but the context lengths."""
         if self._by_iteration or not decision.lasting:
             return 1
-        if self._state.late and decision.blocked is Blocked.NO:
+        if any(self._sees(request, decision.blocked) for request, _ in self._state.late):
             return 1
         running, waiting = self._running, self._state.waiting
         starved = decision.blocked is Blocked.KV_BLOCKS
@@ -96,6 +96,10 @@ class Iterations:
         if limit < horizon:
             horizon = max(int(limit), 1)
         return running.within(horizon, self._kv.free, till_more=starved)
+
+    def _sees(self, request: Request, blocked: Blocked) -> bool:
+        """Tell whether the scheduler would look at *request*, which is to join a queue that was *blocked*."""
+        return blocked is Blocked.NO or (blocked is Blocked.KV_BLOCKS and self._state.waiting.leads(request))
 
     def _listed(self, running: Speculating, decision: Decision, batch: Batch, pace: Pace) -> Stride:
         """Enter a stride whose iterations emit and cost what was drawn for them."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from sim.batch import Blocked
 from sim.cluster.clock import ARRIVALS, Clock, Moment
 from sim.cluster.deadlines import Deadlines
 from sim.cluster.engine import Engine
@@ -135,25 +134,22 @@ class Replica(Turns):
     def _enqueue(self, request: Request) -> None:
         if request.status is Status.FAILED or self._lost:  # its client did not wait for the tokenisation
             return
-        waiting, stride = self._state.waiting, self._stride
-        refusal = self._scheduler.refusal(self._state)
+        state, stride = self._state, self._stride
+        refusal = self._scheduler.refusal(state)
         if refusal:
             request.status, request.reason = Status.REJECTED, refusal
             self._close(request)
             return
         if stride is None:
-            waiting.arrive(request)
+            state.waiting.arrive(request)
             self._begin_at(self._env.now)
             return
-        blocked = stride.decision.blocked
+        if self._sees(request, stride.decision.blocked):
+            self._cut(stride, later=int(self._decides_ahead))
         if self._decides_ahead:
-            self._state.late.append((request, self._env.now))
-            if blocked is Blocked.NO:
-                self._cut(stride, later=1)
-            return
-        waiting.arrive(request)
-        if blocked is Blocked.NO or (blocked is Blocked.KV_BLOCKS and waiting[0] is request):
-            self._cut(stride)
+            state.late.append((request, self._env.now))
+        else:
+            state.waiting.arrive(request)
 
     def give_up(self, request: Request, reason: str) -> None:
         """Serve *request* no longer: at once if it waits, from the end of the iteration on if it runs."""

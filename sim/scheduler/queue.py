@@ -38,6 +38,10 @@ class Queue(deque[Request]):
         else:
             insort(self, request, key=self._key)
 
+    def leads(self, request: Request) -> bool:
+        """Tell whether *request*, which is not here yet, would be served first."""
+        return not self or (self._key is not None and self._key(request) < self._key(self[0]))
+
     def put_back(self, request: Request) -> None:
         """Take in a *request* that was preempted."""
         if self._key is None:

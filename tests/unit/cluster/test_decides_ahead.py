@@ -56,3 +56,11 @@ def test_a_late_request_that_is_given_up_is_served_nowhere(play):
 def test_late_requests_count_as_queued(play):
     requests = play((0.0, 4, 9), (0.25, 4, 1), (0.5, 4, 1), max_num_queued_reqs=1)
     assert [request.status for request in requests] == [Status.COMPLETED, Status.COMPLETED, Status.REJECTED]
+
+
+def test_a_late_request_overtakes_a_queue_that_lacks_blocks(play):
+    # 40 to 43 of the 100 blocks are taken, the second request lacks 75, and the third, of fewer tokens, needs one.
+    asks = ((0.0, 160, 12), (0.5, 300, 9), (3.5, 4, 1))
+    requests = play(*asks, order="shortest_job_first")
+    assert [request.admitted_s for request in requests] == [0.0, 12.0, 5.0]
+    assert [request.admitted_s for request in play(*asks)] == [0.0, 12.0, 12.0]
