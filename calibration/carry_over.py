@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    engines, cases = by_engine(options.engine), list(read_serving_cases(options.cases, None, {}))
+    engines, cases = by_engine(options.engine), list(read_serving_cases(options.cases))
     for recipes in engines.values():
         for line in _lines(recipes, cases):
             sys.stdout.write(line + "\n")

@@ -124,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     options.output.mkdir(parents=True, exist_ok=True)
-    cases = list(read_serving_cases(options.cases, None, {}))
+    cases = list(read_serving_cases(options.cases))
     digest = hashlib.sha256(options.cases.read_bytes()).hexdigest()[:12]
     source = f"serving runs of {options.cases.name} (sha256 {digest}); each row there names its publication"
     for engine, recipes in by_engine(options.engine).items():

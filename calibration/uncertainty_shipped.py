@@ -40,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    cases = [case for case in read_serving_cases(options.cases, None, {"mode": "agg"}) if anomaly_of(case) is None]
+    together = (case for case in read_serving_cases(options.cases) if case.text("mode") == "agg")
+    cases = [case for case in together if anomaly_of(case) is None]
     runs = list(observed_in(cases, predict_all(cases)))
     write_whole(options.output, as_yaml(error_table(runs)).encode())
     for line in coverage_lines(runs):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,16 +45,19 @@ def serving_cases_of(
 ) -> Iterator[ServingCase]:
     """Yield the serving cases of a file, of whatever kind, that match *where*, at most *limit*.
 
-    *assumed* fills cells that are empty, since benchmark tools do not record the accelerator.
+    *assumed* fills cells that are empty, since benchmark tools do not record the accelerator, before they are matched.
     """
+    found = (case for case in with_assumptions(_cases_of(path), assumed) if case.matches(where))
+    yield from itertools.islice(found, limit)
+
+
+def _cases_of(path: Path) -> Iterator[ServingCase]:
     if kind_of(path) == "serving":
-        yield from with_assumptions(read_serving_cases(path, limit, where), assumed)
+        yield from read_serving_cases(path)
         return
     from calibration.importers import import_file
 
-    runs = (_doubted(run, number) for number, run in enumerate(import_file(path)) if run.steps is None)
-    found = [case for case in with_assumptions(runs, assumed) if case.matches(where)]
-    yield from found[:limit]
+    yield from (_doubted(run, number) for number, run in enumerate(import_file(path)) if run.steps is None)
 
 
 def _doubted(run: Run, number: int) -> ServingCase:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -109,13 +108,9 @@ class ServingCase:
         return tuple(sorted((name, cell) for name, cell in self.row.items() if cell and name not in beside))
 
 
-def read_serving_cases(path: Path, limit: int | None, where: Mapping[str, str]) -> Iterator[ServingCase]:
-    """Yield the rows of *path*, which may be gzipped, that match *where*, at most *limit* of them.
-
-    Raise a `TraceError` for a file that lacks one of the `COLUMNS`.
-    """
-    cases = (ServingCase(row, folder=path.parent) for _, row in rows_of(path, COLUMNS))
-    yield from itertools.islice((case for case in cases if case.matches(where)), limit)
+def read_serving_cases(path: Path) -> Iterator[ServingCase]:
+    """Yield the rows of *path*, which may be gzipped; raise a `TraceError` where it lacks one of the `COLUMNS`."""
+    yield from (ServingCase(row, folder=path.parent) for _, row in rows_of(path, COLUMNS))
 
 
 def predictions(summary: Summary) -> dict[str, float]:

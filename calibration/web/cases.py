@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from calibration.cases.of_files import serving_cases_of
 from calibration.cases.of_run import with_assumptions
-from calibration.cases.serving import ServingCase, read_serving_cases
+from calibration.cases.serving import ServingCase
 from calibration.fitting import fit
 from calibration.fitting.outcome import Outcome
 from calibration.importers import import_file
@@ -72,7 +72,7 @@ def _guarded(case: ServingCase) -> ServingCase:
 
 def shipped_example() -> list[ServingCase]:
     """Return measurements that come along: vLLM on an H100 by PCIe, ShareGPT prompts at several rates."""
-    return list(read_serving_cases(SHIPPED / _EXAMPLE, _EXAMPLE_RUNS, {"gpu": "H100-PCIe-80GB"}))
+    return list(serving_cases_of(SHIPPED / _EXAMPLE, _EXAMPLE_RUNS, {"gpu": "H100-PCIe-80GB"}, {}))
 
 
 class Compared(NamedTuple):

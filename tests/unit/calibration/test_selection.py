@@ -79,6 +79,16 @@ def test_part_of_a_cell_and_columns_of_ones_own_choose_too(tmp_path, capsys):
         assert [case["case_id"] for case in json.loads(capsys.readouterr().out)["cases"]] == ["b"]
 
 
+def test_what_is_assumed_of_a_case_chooses_it_too(tmp_path, capsys):
+    header = "case_id,engine,engine_version,gpu,tp,model,input_len,output_len,load_type,load_value,tpot_mean_ms"
+    runs = [f"vllm,0.15.1,H100-SXM-80GB,{tp},meta-llama/Llama-3.1-8B-Instruct,64,8,concurrency,1,7" for tp in ("", 1)]
+    path = tmp_path / "cases.csv"
+    path.write_text(f"{header}\na,{runs[0]}\nb,{runs[1]}\n")
+    choice = ("--assume", "tp=2", "--where", "tp=2")
+    assert main(["validate", str(path), "--format", "json", *choice]) == 0
+    assert [case["case_id"] for case in json.loads(capsys.readouterr().out)["cases"]] == ["a"]
+
+
 def test_of_a_folder_all_files_are_read_that_hold_measurements(file, tmp_path, capsys):
     (tmp_path / "README.md").write_text("how it was run\n")
     (tmp_path / ".hidden.json").write_text("{")
