@@ -23,7 +23,7 @@ from sim.profiles.model import Model
 from sim.simulate import ReadyPool, ready_pools
 from sim.yamlfile import Document
 
-__all__ = ["Prepared", "experiment_of_case", "prepared_to_fit"]
+__all__ = ["Prepared", "experiment_of_case", "prepared_to_fit", "refuse_unstated"]
 
 _ROOMIER = 0.95
 _EXAMPLES = {"model": "NAME", "engine": "vllm", "gpu": "H100-SXM-80GB", "tp": "N"}
@@ -111,6 +111,11 @@ def _refuse_unmodelled(case: ServingCase) -> None:
         raise NotModelledError("no load_value: the row sums up several loads")
     if "trace replay" in case.text("len_distribution"):
         raise NotModelledError("the trace that was replayed is not in the row")
+    refuse_unstated(case)
+
+
+def refuse_unstated(case: ServingCase) -> None:
+    """Raise `NotModelledError` where *case* does not say what ran, with the options that would."""
     if unstated := [name for name in ("model", "engine", "gpu") if not case.text(name)] + _no_ranks(case):
         remedy = " ".join(f"--assume {name}={_EXAMPLES[name]}" for name in unstated)
         raise NotModelledError(f"not stated: {', '.join(unstated)}{IF_KNOWN}{remedy}")

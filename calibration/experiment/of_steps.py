@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibration.cases.names import gpu_of, kv_dtype, model_name, quantization, version_of
+from calibration.cases.names import model_name, version_of
 from calibration.cases.serving import ServingCase
-from calibration.experiment.of_case import Prepared
+from calibration.experiment.deployment import deployment
+from calibration.experiment.draft import Draft
+from calibration.experiment.of_case import Prepared, refuse_unstated
 from sim.errors import ConfigError
 from sim.experiment import experiment_of
 from sim.profiles.library import load_model
@@ -23,18 +25,16 @@ def experiment_of_steps(case: ServingCase, calibration: str | None = None) -> Pr
     Raises
     ------
     NotModelledError
-        The row names what there is no profile for.
+        The row lacks something, or names what there is no profile for.
     """
-    assumed: list[str] = []
-    kind, version, _ = version_of(case, assumed)
+    refuse_unstated(case)
     name = model_name(case)
-    model = load_model(name)
-    kept = kv_dtype(case, model, assumed)
-    types = quantization(case, model) | ({"kv_cache": kept} if kept else {})
+    draft = Draft(case, load_model(name))
+    kind, version, _ = version_of(case, draft.assumed)
     data: dict[str, Any] = {
         "model": name,
-        "deployment": {"gpu": gpu_of(case), "parallelism": {"tp": case.whole("tp") or 1}, "quantization": types},
+        **deployment(draft),
         "engine": {"kind": kind, "version": version, "num_gpu_blocks_override": 1, "calibration": calibration},
         "workload": {"arrivals": {"kind": "offline"}, "lengths": _ANY_LENGTHS},
     }
-    return Prepared(experiment_of(Document(data, f"case {case.name}", ConfigError, {})), assumed)
+    return Prepared(experiment_of(Document(data, f"case {case.name}", ConfigError, {})), draft.assumed)

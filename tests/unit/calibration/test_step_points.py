@@ -69,5 +69,19 @@ def test_the_command_fits_and_validates_them(path, capsys):
 
 
 def test_a_trace_of_nobody_knows_what_is_refused_with_the_reason(path):
-    with pytest.raises(UserError, match="engine '' is not modelled"):
+    with pytest.raises(UserError, match="not stated: engine; if you know: --assume engine=vllm"):
         fit([path], {}, {})
+
+
+def test_what_a_trace_does_not_state_is_asked_for(tmp_path, capsys):
+    path = tmp_path / "steps.csv"
+    path.write_text("num_prefill_reqs,num_prefill_tokens,num_decode_seqs,sum_kv_tokens,step_ms\n0,0,4,2000,8\n")
+    assert main(["validate", str(path), "--assume", "engine=vllm", "--assume", "gpu=L40S"]) == 0
+    assert "not stated: model, tp; if you know: --assume model=NAME --assume tp=N\n" in capsys.readouterr().out
+
+
+def test_all_ranks_of_a_trace_share_its_model(path):
+    ((case, steps),) = steps_of(path, {}, ASSUMED | {"pp": "2"})
+    (first, *_) = step_points(case, steps)
+    assert first.deployment.experiment.deployment.parallelism.pp == 2
+    assert "weights as in the checkpoint" in first.assumed
