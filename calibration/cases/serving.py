@@ -104,8 +104,7 @@ class ServingCase:
     @property
     def question(self) -> tuple[tuple[str, str], ...]:
         """Everything that may change the prediction; rows with equal questions have equal answers."""
-        beside = _SAID_OF_A_ROW | ({"date"} if self.text("engine_version") else set())
-        return tuple(sorted((name, cell) for name, cell in self.row.items() if cell and name not in beside))
+        return tuple(sorted((name, cell) for name, cell in self.row.items() if cell and name not in _SAID_OF_A_ROW))
 
 
 def read_serving_cases(path: Path) -> Iterator[ServingCase]:

@@ -56,6 +56,14 @@ def test_json_has_predictions_errors_and_reasons_by_case_and_statistics_by_group
     assert result["cpu_s"] > 0
 
 
+def test_runs_of_a_build_without_a_number_are_of_the_release_of_their_date(tmp_path, capsys):
+    path = tmp_path / "cases.csv"
+    rows = [f"{ROWS[0].replace('0.15.1', 'dev')},{date}" for date in ("2025-12-24", "2026-02-01")]
+    path.write_text("\n".join([f"{HEADER},date", *rows]) + "\n")
+    found = validated(capsys, path)["cases"]
+    assert [case["assumed"][0] for case in found] == ["vllm 0.13 by date", "vllm 0.15 by date"]
+
+
 def test_limit_and_where_choose_cases(cases, capsys):
     assert [case["case_id"] for case in validated(capsys, cases, "--limit", 2)["cases"]] == ["a", "b"]
     assert [case["case_id"] for case in validated(capsys, cases, "--where", "gpu=L40S")["cases"]] == ["d"]
