@@ -192,7 +192,7 @@ def experts(hardware: Hardware, dtype: str, *, alpha: float | None, spread: bool
         "depth": Free(0.1, 1e-3, 30.0),
         "expert_s": Free(1e-7, 1e-10, 1e-5),
         "spread_s": Free(5e-6, 1e-8, 3e-4) if spread else _FIXED_ZERO,
-        "routing_s": Free(5e-6, 1e-8, 3e-4),
+        "routing_s": Free(5e-6, 1e-8, 2e-3),
     }
 
     def predict(constants: ExpertConstants, shapes: pd.DataFrame) -> Seconds:
