@@ -22,6 +22,7 @@ from sim.cost.gemm import Gemm
 from sim.cost.moe import Experts
 from sim.cost.operation import Work
 from sim.profiles.calibrated import (
+    SLOW_HEADS,
     WIDE_HEAD,
     AllReduceConstants,
     Constant,
@@ -113,7 +114,7 @@ def decode(hardware: Hardware, kv: str, *, wide: bool, ramp: bool = False) -> Pr
             kv_heads=kv_heads,
             sequences=_floats(shapes.batch_size),
             context=_floats(shapes.attended),
-            wide=shapes.head_dim >= WIDE_HEAD,
+            slower=np.where(shapes.head_dim >= WIDE_HEAD, constants.wide.value, 1.0),
         )
 
     return Problem(DecodeConstants, free, predict)
@@ -121,7 +122,8 @@ def decode(hardware: Hardware, kv: str, *, wide: bool, ramp: bool = False) -> Pr
 
 def latent_decode(hardware: Hardware, kv: str) -> Problem:
     """Return the problem of absorbed latent decode attention: rank 512, rotary width 64."""
-    free = _decode_free(compute=Free(0.4, 0.02, 1.5)) | {"wide": _FIXED_ONE, "head_s": _FIXED_ZERO}
+    free = _decode_free(compute=Free(0.8, 0.02, 1.5))
+    free |= {"wide": _FIXED_ONE, "head_s": Free(1e-8, 1e-11, 1e-6), "at_32_heads": Free(1.1, 1.0, 3.0)}
 
     def predict(constants: DecodeConstants, shapes: pd.DataFrame) -> Seconds:
         heads = _floats(shapes.num_heads)
@@ -130,10 +132,12 @@ def latent_decode(hardware: Hardware, kv: str) -> Problem:
             constants,
             _with(hardware, decode={"bf16": constants}),
             flops=2 * heads * (576 + 512),
+            heads=heads,
             kept_bytes=576 * bytes_per_element(kv) * np.ones_like(heads),
             kv_heads=np.ones_like(heads),
             sequences=_floats(shapes.batch_size),
             context=_floats(shapes.kv_len),
+            slower=np.where(heads == SLOW_HEADS, constants.at_32_heads.value, 1.0),
         )
 
     return Problem(DecodeConstants, free, predict)
@@ -269,12 +273,12 @@ def _decode(
     kv_heads: Seconds,
     sequences: Seconds,
     context: Seconds,
-    wide: Any = False,
-    heads: Any = 0.0,
+    heads: Seconds,
+    slower: Seconds,
 ) -> Seconds:
     """Predict decode attention over a cache that, where it is small, stays in the last-level cache."""
-    rates, wider = (accelerator.decode("bf16", head_dim) for head_dim in (0, WIDE_HEAD))
-    rates = rates._replace(bytes_per_s=np.where(wide, wider.bytes_per_s, rates.bytes_per_s))  # type: ignore[arg-type]
+    rates = accelerator.decode("bf16")
+    rates = rates._replace(bytes_per_s=rates.bytes_per_s / slower)  # type: ignore[arg-type]
     attention: Any = DecodeAttention("", 1, flops, kept_bytes, kv_heads, rates, None, heads)  # type: ignore[arg-type]
     demand = attention.demand(_work(sequences, sequences, sequences * context))
     resident = _resident(hardware, constants.resident_share, sequences * context * kept_bytes)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from sim.cost.rates import DecodeRates, ExpertRates, Factors, GemmRates, LinkRates, MemoryRates, PrefillRates, Protocol
 from sim.errors import ProfileError
-from sim.profiles.calibrated import WIDE_HEAD, Constant, ExpertConstants, GemmConstants, HardwareCalibration
+from sim.profiles.calibrated import SLOW_HEADS, WIDE_HEAD, Constant, ExpertConstants, GemmConstants, HardwareCalibration
 from sim.profiles.hardware import Hardware, Link
 from sim.profiles.quantization import bytes_per_element
 
@@ -98,13 +98,14 @@ class Accelerator:
             routing_s=self._launch(constants.routing_s.value),
         )
 
-    def decode(self, kv: str, head_dim: int = 0, *, latent: bool = False) -> DecodeRates:
-        """Return decode attention over a cache of type *kv*; 8-bit integers as 8-bit floats."""
+    def decode(self, kv: str, head_dim: int = 0, heads: int = 0, *, latent: bool = False) -> DecodeRates:
+        """Return decode attention of some query *heads* over a cache of type *kv*; 8-bit integers as 8-bit floats."""
         table = self.calibration.latent_decode if latent else self.calibration.decode
         constants = self._of(table, "fp8" if kv == "int8" else kv)
+        slower = constants.at_32_heads.value if latent and heads == SLOW_HEADS else _slower(constants.wide, head_dim)
         return DecodeRates(
             flops_per_s=self._peak(self._sixteen_bits) * constants.compute.value * self.factors.compute,
-            bytes_per_s=self._memory(constants.memory.value) / _slower(constants.wide, head_dim),
+            bytes_per_s=self._memory(constants.memory.value) / slower,
             tile_s=constants.tile_s.value / self.processors,
             launch_s=self._launch(constants.launch_s.value),
             head_s=constants.head_s.value / self.processors,

@@ -159,7 +159,7 @@ class Plan:
         yield self._product("attention_gemm", count, values, hidden, "attention")
         yield self._elementwise(count, 4 * hidden + 6 * heads * query_width, 2)
         kept_bytes, reach = kept * bytes_per_element(self.kv), reach_of(attention)
-        yield self._decode(count, 2.0 * heads * (kept + latent), kept_bytes, 1, reach, latent=True)
+        yield self._decode(count, 2.0 * heads * (kept + latent), kept_bytes, 1, reach, heads=heads, latent=True)
         width = query_width + attention.v_head_dim
         yield self._prefill(count, heads, width, kept_bytes, 2.0 * kept, reach, latent=True)
 
@@ -252,7 +252,7 @@ class Plan:
         latent: bool = False,
     ) -> DecodeAttention:
         window = None if reach is None else windows_of(self.model).index(reach)
-        rates = self.accelerator.decode(self.kv, head_dim, latent=latent)
+        rates = self.accelerator.decode(self.kv, head_dim, heads, latent=latent)
         flops, kept_bytes, units = flops * self.tokens_each, kept_bytes * self.reads, kv_heads * self.reads
         queries = heads * self.tokens_each
         return DecodeAttention("attention_decode", count, flops, kept_bytes, units, rates, window, queries)

@@ -20,6 +20,7 @@ __all__ = [
     "GemmConstants",
     "HardwareCalibration",
     "PrefillConstants",
+    "SLOW_HEADS",
     "WIDE_HEAD",
 ]
 
@@ -27,6 +28,8 @@ _BY_TYPE = ("gemm", "decode", "prefill", "latent_decode", "latent_prefill", "exp
 _BY_RANKS = ("all_reduce", "bus_all_reduce")
 WIDE_HEAD = 256
 """Head dimension from which kernels of attention have smaller tiles."""
+SLOW_HEADS = 32
+"""Query heads with which kernels of latent attention take longer on Blackwell than with fewer and with more."""
 
 
 class Constant(Section):
@@ -98,6 +101,9 @@ class DecodeConstants(Section):
     )
     ramp: Constant = Field(
         _NONE, description="What a byte takes more, as a share, before the kernel reads at its full rate: see `ramp_s`."
+    )
+    at_32_heads: Constant = Field(
+        _ONE, description="Time of a byte of a latent with 32 query heads a rank, for which there are other kernels."
     )
     ramp_s: Constant = Field(_NONE, description="Most that is lost before the kernel reads at its full rate [s].")
     fit: Fit

@@ -109,6 +109,14 @@ def test_each_query_head_of_a_sequence_takes_time():
     assert attention.demand(work).fixed_s == pytest.approx(1e-5 + 4 * 2.4e-7)
 
 
+def test_latent_attention_may_take_longer_with_32_heads():
+    slow = CONSTANTS.latent_decode["bf16"].model_copy(update={"at_32_heads": Constant(value=1.5, bounds=(1, 3))})
+    chip = Accelerator(ROUND, CONSTANTS.model_copy(update={"latent_decode": {"bf16": slow}}))
+    rates = {heads: chip.decode("bf16", heads=heads, latent=True).bytes_per_s for heads in (16, 32, 64)}
+    assert rates == {16: 5e11, 32: pytest.approx(5e11 / 1.5), 64: 5e11}
+    assert chip.decode("bf16", heads=32).bytes_per_s == 5e11  # its own constants
+
+
 def test_kernels_walk_along_the_mean_sequence():
     # 4 sequences of 2,500 tokens, 2 ns each.
     walking = DecodeAttention("", 1, 1e5, 4096.0, 8, CHIP.decode("bf16")._replace(walk_s=2e-9))
