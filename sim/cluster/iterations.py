@@ -86,9 +86,9 @@ class Iterations:
         """Return how many iterations change nothing but the context lengths."""
         if self._by_iteration or not decision.lasting:
             return 1
-        if any(self._sees(request, decision.blocked) for request, _ in self._state.late):
+        running, waiting, late = self._running, self._state.waiting, self._state.late
+        if late and any(self._sees(request, decision.blocked) for request, _ in late):
             return 1
-        running, waiting = self._running, self._state.waiting
         starved = decision.blocked is Blocked.KV_BLOCKS
         if starved and waiting and not self._kv.lacks_for_good(waiting[0]):
             return 1

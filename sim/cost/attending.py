@@ -50,9 +50,9 @@ class Attending:
     windows: tuple[Curve, ...] = ()
 
     @property
-    def straight(self) -> bool:
-        """Tell whether there is one line each."""
-        return all(len(curve) == 1 for curve in (self.whole, *self.windows))
+    def token_s(self) -> float | None:
+        """What each token takes, where that is all: one line, and no window [s]."""
+        return self.whole[0].token_s if len(self.whole) == 1 and not self.windows else None
 
     def seconds(self, tokens: float, window_tokens: Sequence[float]) -> float:
         """Return the time of attending to so many tokens in the layers without a window, and in those with each [s]."""

@@ -26,15 +26,15 @@ class Composition(NamedTuple):
     ----------
     gpu_s
         As `RooflineStep.gpu_s` without the time of the context, which is that of *attending*.
-    growth_s
-        What the next iteration takes longer, with no decode below a window; None where it depends on the context.
+    token_s
+        What each token of the context takes, where that is all of it; else None.
     hidden_s, shown_s
         As `Host.seconds`, without masks.
     """
 
     gpu_s: float
     attending: Attending
-    growth_s: float | None
+    token_s: float | None
     hidden_s: float
     shown_s: float
 
@@ -50,8 +50,7 @@ class Compositions(dict[Parts, Composition]):
         step, (chunks, decodes, tokens_each, sampled) = self._step, parts
         batch = Batch(chunks, decodes, 0, self._no_window, sampled=sampled, tokens_each=tokens_each)
         gpu_s, attending = step.composed(batch)
-        growth_s = attending.growth(batch, self._no_window).seconds if attending.straight else None
         if len(self) == _MOST:
             self.clear()
-        self[parts] = found = Composition(gpu_s, attending, growth_s, *step.host.seconds(batch))
+        self[parts] = found = Composition(gpu_s, attending, attending.token_s, *step.host.seconds(batch))
         return found

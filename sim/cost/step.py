@@ -103,15 +103,17 @@ class RooflineStep:
     def pace(self, batch: Batch, growing: tuple[int, ...] = ()) -> Pace:
         """Return the time of *batch* and its growth: each decode attends to one token more an iteration."""
         if self._separable(batch):
-            gpu_s, attending, growth_s, hidden_s, shown_s = self._composition(batch)
-            if batch.decodes:
+            gpu_s, attending, token_s, hidden_s, shown_s = self._composition(batch)
+            if token_s is not None:
+                gpu_s += token_s * batch.decode_context_tokens
+            elif batch.decodes:
                 gpu_s += attending.seconds(batch.decode_context_tokens, batch.decode_window_tokens)
             if batch.masks:
                 hidden_s, shown_s = self.host.seconds(batch)
             if batch.chunks:
                 return pace_once(gpu_s, hidden_s, shown_s)
-            if growth_s is not None and not growing:
-                return pace_beside(gpu_s, growth_s, hidden_s, shown_s)
+            if token_s is not None:
+                return pace_beside(gpu_s, token_s * batch.decodes, hidden_s, shown_s)
             growth = attending.growth(batch, growing or self._full)
             return pace_beside(gpu_s, growth.seconds, hidden_s, shown_s, growth.iterations)
         halved = self._halved(batch)

@@ -26,7 +26,7 @@ def _batch(decodes, tokens, windows=()):
 
 def test_kernels_with_one_rate_are_one_line():
     found = attending([_attention(repeats=10, walk_s=4e-9)], 0, 4, 1.0, 1.0)
-    assert found.straight
+    assert found.token_s == pytest.approx(10 * (8e-9 + 1e-9))
     assert found.whole == (Line(0.0, 0.0, pytest.approx(10 * (8e-9 + 1e-9))),)
     assert found.growth(_batch(4, 1000), ()) == (pytest.approx(40 * 9e-9), math.inf)
 
@@ -52,7 +52,7 @@ def test_a_stride_ends_where_the_rate_changes():
 
 def test_windows_have_lines_of_their_own():
     found = attending([_attention(), _attention(3, window=0, ramp=1.0, ramp_s=8e-6)], 1, 4, 1.0, 1.0)
-    assert not found.straight
+    assert found.token_s is None
     assert found.seconds(5000, (800,)) == pytest.approx(5000 * 8e-9 + 3 * 800 * 16e-9)
     batch = _batch(4, 5000, (801,))
     assert found.growth(batch, (2,)) == (pytest.approx(4 * 8e-9 + 3 * 2 * 16e-9), 100)
