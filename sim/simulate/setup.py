@@ -111,8 +111,9 @@ def prepare(experiment: Experiment) -> Setup:
 def _decides_ahead(experiment: Experiment, version: EngineVersion, scheduler: Scheduler) -> bool:
     """Tell whether iterations are decided ahead.
 
-    vLLM does not with other drafts than these, nor with a pipeline (`config/vllm.py`); attention ranks in lockstep are
-    left out here. Affine costs take the bare rules.
+    vLLM does not with other drafts than these (`config/vllm.py`), until its pull request 48341 also not with those of a
+    model. Pipelines, which it refused until 32359, and attention ranks in lockstep are left out here. Affine costs take
+    the bare rules.
     """
     parallelism, drafts = experiment.deployment.parallelism, experiment.engine.speculative
     can = parallelism.dp == parallelism.pp == 1 and (drafts is None or drafts.kind in ("eagle", "mtp"))
