@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from calibration.cases.mixed_lengths import Part, mixed_lengths
@@ -64,14 +65,21 @@ def _load(draft: Draft) -> tuple[dict[str, Any], int]:
             draft.assumed.append(f"{_ROUNDS} requests a user")
         return loop, _count(draft, given or _ROUNDS * users, max(_MOST_REQUESTS, 2 * users))
     if kind == "rate":
-        shape = "constant" if "constant" in case.text("arrival") else "poisson"
         if not case.text("arrival"):
             draft.assumed.append("Poisson arrivals")
         if given is None:
             draft.assumed.append(f"{draft.open_loop_requests} requests")
         count = _count(draft, given or draft.open_loop_requests, _most(draft, value))
-        return {"kind": shape, "rate": value} | _cap(case), count
+        return _gaps(case.text("arrival")) | {"rate": value} | _cap(case), count
     raise NotModelledError(f"load type {kind!r}")
+
+
+def _gaps(arrival: str) -> dict[str, Any]:
+    """Return the arrivals whose gaps are as a case says; Poisson's unless it says otherwise."""
+    found = re.search(r"burstiness (\d+\.?\d*)", arrival)
+    if found and (burstiness := float(found[1])) > 0:
+        return {"kind": "gamma", "cv": burstiness**-0.5}
+    return {"kind": "constant" if "constant" in arrival else "poisson"}
 
 
 def _most(draft: Draft, rate: float) -> int:

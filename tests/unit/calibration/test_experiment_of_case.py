@@ -55,6 +55,11 @@ def test_a_client_may_cap_rate_and_concurrency_together():
     assert (capped.kind, capped.rate, capped.max_concurrency) == ("poisson", 4, 256)
     constant = experiment(load_type="rate", load_value="4", arrival="inference-perf constant rate (open loop)")
     assert constant.workload.arrivals.kind == "constant"
+    bursty, unclear = (
+        experiment(load_type="rate", load_value="4", arrival=f"gamma, burstiness {value}").workload.arrivals
+        for value in ("0.25", "0")
+    )
+    assert (bursty.kind, bursty.cv, unclear.kind) == ("gamma", 2.0, "poisson")
 
 
 def test_no_more_users_than_requests():
