@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sim.batch import Batch, Chunk
+from sim.cost.attending import Attending
 
 if TYPE_CHECKING:
-    from sim.cost.attending import Attending
     from sim.cost.step import RooflineStep
 
 __all__ = ["Composition", "Compositions"]
