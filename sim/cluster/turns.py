@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from simpy import Event
 
 from sim.cluster.clock import BEGINNINGS, ENDS, Clock, Moment
@@ -15,7 +13,7 @@ from sim.cluster.ties import Ties
 from sim.cost import StepCost
 from sim.metrics.stride_log import StrideLog
 from sim.request import Request, Status
-from sim.scheduler import Decision
+from sim.scheduler import Decision, State
 
 __all__ = ["Turns"]
 
@@ -89,7 +87,7 @@ class Turns(Iterations):
         if self._moved:
             self._settle()
         if state.late:
-            state.take_in(self._decided_s())
+            self._take_in(state)
         if not state.running.order:
             if not state.waiting:
                 return
@@ -106,12 +104,12 @@ class Turns(Iterations):
             stride = self._compose(decision)
             self._next.set(stride.end_s(), self._end, ENDS)
 
-    def _decided_s(self) -> float:
-        """Return when the next iteration was decided: when the last one began; never, where there was none [s]."""
-        ended = self._ended
-        if ended is None or not (self._state.running.order or self._state.waiting):
-            return math.inf
-        return ended.end_s(ended.iterations - 1)
+    def _take_in(self, state: State) -> None:
+        """Let the next iteration see who came until it was decided, when the last one began; where nobody did, all."""
+        if (ended := self._ended) is not None:
+            state.take_in(ended.end_s(ended.iterations - 1))
+        if not (state.running.order or state.waiting):
+            state.take_in()
 
     def _decide(self) -> Decision | None:
         """Return what is computed next; None if that is nothing before KV has moved."""

@@ -64,3 +64,13 @@ def test_a_late_request_overtakes_a_queue_that_lacks_blocks(play):
     requests = play(*asks, order="shortest_job_first")
     assert [request.admitted_s for request in requests] == [0.0, 12.0, 5.0]
     assert [request.admitted_s for request in play(*asks)] == [0.0, 12.0, 12.0]
+
+
+def test_where_all_leave_those_who_came_in_time_begin_before_those_who_did_not(play):
+    # The second request waits for the only place, which is free from 4 on: the iteration of 4 was decided at 3.
+    demands = ({"patience_s": 3.5}, {"patience_s": math.inf}, {"patience_s": math.inf})
+    requests = play((0.0, 4, 99), (0.5, 4, 2), (3.75, 4, 2), demands=demands, max_num_seqs=1)
+    assert [request.admitted_s for request in requests] == [0.0, 4.0, 6.0]
+    requests = play((0.0, 4, 99), (0.0, 4, 99), (0.5, 4, 9), (3.75, 4, 2), max_num_seqs=2,
+                    demands=({"patience_s": 3.5}, {"patience_s": 3.5}, *demands[1:]))  # fmt: skip
+    assert [request.admitted_s for request in requests[2:]] == [4.0, 5.0]
