@@ -129,7 +129,8 @@ def _run(options: argparse.Namespace) -> int:
     source = f"serving runs of {options.cases.name} (sha256 {digest}); each row there names its publication"
     for engine, recipes in by_engine(options.engine).items():
         anew = [recipe for recipe in recipes if options.entry is None or recipe.name in options.entry]
-        found = [(recipe, outcome) for recipe in anew if (outcome := fit_recipe(recipe, cases, source, options.steps))]
+        fits = ((recipe, fit_recipe(recipe, cases, source, options.steps)) for recipe in anew)
+        found = [(recipe, outcome) for recipe, outcome in fits if outcome is not None]
         fitted = {recipe.name: entry(recipe, outcome) for recipe, outcome in found}
         shipped = {} if options.entry is None else shipped_entries(engine)
         entries = [(shipped | fitted)[recipe.name] for recipe in recipes if recipe.name in shipped | fitted]

@@ -36,7 +36,7 @@ _INSTEAD = {"itl_mean_ms": "tpot_mean_ms", "ttft_p50_ms": "ttft_mean_ms", "e2e_m
 """Latencies that tell nothing new beside another one."""
 _OPEN_LOOP_REQUESTS = 600
 _WITHOUT_CHANCE = 0.4
-"""What is left of the noise where neither arrivals nor lengths are drawn: of the time per token, 2 %."""
+"""What is taken to be left of the noise where neither arrivals nor lengths are drawn: of the time per token, 2 %."""
 
 
 class Measured(Protocol):

@@ -91,7 +91,7 @@ class Rank(Replica):
     def _begin_at(self, at_s: float) -> None:
         self.group.begin_at(at_s)
 
-    def _cut(self, stride: Stride, later: int = 0) -> None:
+    def _cut(self, stride: Stride, later: int = 0) -> None:  # ranks decide nothing ahead, so that it is never later
         self.group.cut()
 
     def _passed(self, placed: Rebalanced, iterations: int) -> None:

@@ -56,7 +56,7 @@ class Attending:
 
     def seconds(self, tokens: float, window_tokens: Sequence[float]) -> float:
         """Return the time of attending to so many tokens in the layers without a window, and in those with each [s]."""
-        line = self.whole[0] if len(self.whole) == 1 else _line(self.whole, tokens)
+        line = _line(self.whole, tokens)
         seconds = line.fixed_s + line.token_s * tokens
         if self.windows:
             for curve, within in zip(self.windows, window_tokens, strict=True):

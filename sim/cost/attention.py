@@ -66,11 +66,8 @@ class DecodeAttention:
         rates, read = self.rates, self._attention(attended_tokens)
         walk_s = rates.walk_s * attended_tokens / work.decodes
         fixed_s = rates.launch_s + work.decodes * self.seconds_per_sequence + walk_s
-        return read._replace(fixed_s=fixed_s + self.lost_s(read.overlapped_s))
-
-    def lost_s(self, read_s: float) -> float:
-        """Return what is lost by reading, for *read_s* at the full rate, before the kernel reaches it [s]."""
-        return _lesser(self.rates.ramp * read_s, self.rates.ramp_s)
+        lost_s = _lesser(rates.ramp * read.overlapped_s, rates.ramp_s)  # before the full rate is reached
+        return read._replace(fixed_s=fixed_s + lost_s)
 
     def _attention(self, attended_tokens: float) -> Demand:
         return Demand(

@@ -102,10 +102,10 @@ class DecodeConstants(Section):
     ramp: Constant = Field(
         _NONE, description="What a byte takes more, as a share, before the kernel reads at its full rate: see `ramp_s`."
     )
+    ramp_s: Constant = Field(_NONE, description="Most that is lost before the kernel reads at its full rate [s].")
     at_32_heads: Constant = Field(
         _ONE, description="Time of a byte of a latent with 32 query heads a rank, for which there are other kernels."
     )
-    ramp_s: Constant = Field(_NONE, description="Most that is lost before the kernel reads at its full rate [s].")
     fit: Fit
 
 
